@@ -1,0 +1,37 @@
+# `make demo` and `make test` do all set-up themselves: they need Python 3.11+ and access to the package index.
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+STAMP  := $(VENV)/.installed
+JOBS   ?= 2
+# One thread per process: the suite already runs one process per core, and torch's thread pools would fight over them.
+THREADS := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
+.PHONY: demo test test-all lint format figures bench clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[torch,plot,dev]"
+	touch $@
+
+demo: $(STAMP)
+	$(PY) examples/demo.py
+
+test: $(STAMP)
+	$(THREADS) $(PY) -m pytest -n $(JOBS) --dist worksteal
+
+test-all: $(STAMP)
+	$(THREADS) $(PY) -m pytest -n $(JOBS) --dist worksteal -m "slow or not slow"
+
+lint: $(STAMP)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+format: $(STAMP)
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

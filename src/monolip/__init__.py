@@ -1,0 +1,1 @@
+"""monolip: neural networks whose partial derivatives provably stay inside intervals you choose."""

@@ -1,0 +1,158 @@
+r"""Convex form: the simplest statement of the idea, in numpy.
+
+    first layer:   z = W1 x + b1          each unit is an affine function with allowed slopes
+    later layers:  z = V sort(z) + b      mixing rows: v >= 0, sum v = 1; sorting and averaging leave no convex set
+
+On every linear region f is a convex combination of first-layer units, so its gradient lies in the convex hull of the
+rows of W1 (Theorem 1, docs/theory.md). The slopes a network really has are read off: column minimum and maximum.
+If a column is >= 0, the *evaluated* function never falls in that feature, bit for bit (Theorem 4).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import StructureError
+from .ordered import affine, as_rows, check_group_size, clamp_limit, sort_groups
+
+__all__ = ["ConvexForm", "on_simplex"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexForm:
+    """A network in convex form, immutable; what does not satisfy the form cannot be constructed.
+
+    Args:
+        weights: (out, in) matrices; the first is free, later ones are mixing rows: >= 0 with sum *exactly* 1.
+        biases: one vector per layer.
+        group_sizes: sort-group size after each hidden layer (one fewer than layers).
+
+    Example: |x| = max(x, -x), attained exactly.
+        >>> f = ConvexForm(([[1.0], [-1.0]], [[0.0, 1.0]]), ([0.0, 0.0], [0.0]), (2,))
+        >>> f.evaluate([[-3.0], [2.0]]).ravel(), f.slope_range
+        (array([3., 2.]), (array([-1.]), array([1.])))
+    """
+
+    weights: tuple[FloatArray, ...]
+    biases: tuple[FloatArray, ...]
+    group_sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        weights, biases = check_layers(self.weights, self.biases)
+        if len(self.group_sizes) != len(weights) - 1:
+            raise StructureError(
+                f"there must be one group size per hidden layer; got {len(self.group_sizes)} for {len(weights) - 1} "
+                "hidden layers; pass one each."
+            )
+        sizes = tuple(check_group_size(g, len(b)) for g, b in zip(self.group_sizes, biases[:-1], strict=True))
+        for layer, weight in enumerate(weights[1:], start=1):
+            _check_mixing_rows(weight, layer)
+        for name, value in (("weights", weights), ("biases", biases), ("group_sizes", sizes)):
+            object.__setattr__(self, name, value)
+        _ = self.clamp_limit  # refuses weights so large that evaluation could overflow
+
+    @property
+    def n_features(self) -> int:
+        return int(self.weights[0].shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.weights[-1].shape[0])
+
+    @property
+    def slope_range(self) -> tuple[FloatArray, FloatArray]:
+        """Column minimum and maximum of the first layer: the exact slope interval of each feature, shape (d,) each."""
+        return self.weights[0].min(axis=0), self.weights[0].max(axis=0)
+
+    @cached_property
+    def clamp_limit(self) -> float:
+        """Inputs beyond +-this count as +-this, so that nothing overflows (about 1e300 for ordinary weights)."""
+        row_sums = np.abs(self.weights[0]).sum(axis=1)
+        return clamp_limit(float(row_sums.max()), math.fsum(np.abs(b).max() for b in self.biases))
+
+    def evaluate(self, x: ArrayLike) -> FloatArray:
+        """f(x) in float64 and in the fixed order of `monolip.ordered`. Shape (n, d) -> (n, n_outputs)."""
+        z = np.clip(as_rows(x, self.n_features), -self.clamp_limit, self.clamp_limit)
+        for weight, bias, size in zip(self.weights[:-1], self.biases[:-1], self.group_sizes, strict=True):
+            z = sort_groups(affine(z, weight, bias), size)
+        return affine(z, self.weights[-1], self.biases[-1])
+
+    def __reduce__(self) -> tuple[Any, ...]:  # numpy forgets "read-only" when pickled; the constructor restores it
+        return ConvexForm, (self.weights, self.biases, self.group_sizes)
+
+
+def on_simplex(rows: ArrayLike) -> FloatArray:
+    """The nearest mixing rows whose entries add up to *exactly* 1, as rational numbers.
+
+    Entries become multiples of 2^-53, rounded by largest remainder, so each is an exact float and so is their sum.
+    Zeros stay zero; a row that is exact already is returned as it is.
+
+    >>> row = on_simplex([[0.1, 0.2, 0.4]])
+    >>> math.fsum([*row[0], -1.0])
+    0.0
+    """
+    given = np.array(rows, dtype=np.float64)
+    if given.ndim != 2 or not np.isfinite(given).all() or (given < 0).any() or (given.sum(axis=1) <= 0).any():
+        raise StructureError(
+            "mixing rows must be finite, >= 0 and not all zero; got others; pass non-negative weights, shape (out, in)."
+        )
+    for row in given:
+        if math.fsum([*row, -1.0]) != 0.0:
+            row[:] = _largest_remainder(row / math.fsum(row))
+    return given
+
+
+def _largest_remainder(row: FloatArray) -> FloatArray:
+    scaled = row * 2.0**53
+    units = np.floor(scaled)
+    missing = 2**53 - int(units.astype(np.int64).sum())
+    positive = np.flatnonzero(row > 0)
+    by_remainder = positive[np.argsort(-(scaled - units)[positive], kind="stable")]
+    raised = by_remainder[: min(max(missing, 0), by_remainder.size)]
+    units[raised] += 1.0
+    units[int(np.argmax(row))] += missing - raised.size  # what is left is a few units of 2^-53, and may be negative
+    return units * 2.0**-53
+
+
+def check_layers(weights: Any, biases: Any) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+    """Weights (out, in) and biases (out,) as finite read-only float64 arrays whose shapes chain."""
+    try:
+        W = tuple(np.array(w, dtype=np.float64) for w in weights)
+        b = tuple(np.array(v, dtype=np.float64) for v in biases)
+    except (TypeError, ValueError) as error:
+        raise StructureError(f"weights and biases must be arrays of numbers; {error}; pass (out, in) arrays.") from None
+    if not W or len(W) != len(b):
+        raise StructureError(f"a network needs as many biases as weights; got {len(b)} and {len(W)}; pass one each.")
+    for k, (weight, bias) in enumerate(zip(W, b, strict=True)):
+        if weight.ndim != 2 or weight.size == 0 or bias.shape != weight.shape[:1]:
+            raise StructureError(
+                f"layer {k} must have a weight (out, in) and a bias (out,), not empty; got {weight.shape} and "
+                f"{bias.shape}; check the orientation."
+            )
+        if k and weight.shape[1] != W[k - 1].shape[0]:
+            raise StructureError(
+                f"layer {k} must take what layer {k - 1} gives; got {weight.shape[1]} inputs for {W[k - 1].shape[0]} "
+                "outputs; check the order of layers."
+            )
+        if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
+            raise StructureError(f"weights and biases must be finite; layer {k} holds NaN or infinity; retrain.")
+        weight.setflags(write=False)
+        bias.setflags(write=False)
+    return W, b
+
+
+def _check_mixing_rows(weight: FloatArray, layer: int) -> None:
+    for k, row in enumerate(weight):
+        if (row < 0).any() or math.fsum([*row, -1.0]) != 0.0:
+            raise StructureError(
+                f"a mixing row must be >= 0 with sum exactly 1; row {k} of layer {layer} has minimum {row.min():g} and "
+                f"sum {math.fsum(row):.17g}; pass it through on_simplex()."
+            )

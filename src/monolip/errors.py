@@ -1,0 +1,79 @@
+"""Every error monolip raises on purpose.
+
+    MonolipError
+    ├── SlopeError        (ValueError)   a slope interval that cannot be promised
+    ├── NormChainError    (ValueError)   layers whose norms do not compose
+    ├── StructureError    (ValueError)   shapes, group sizes or weights that are not the form they claim to be
+    ├── PromiseError      (TypeError)    something that states no Lipschitz bound was asked to keep a promise
+    ├── PrecisionError    (TypeError)    half precision, where the promise would silently not hold
+    ├── CheckpointError   (ValueError)   a checkpoint that was trained under another promise
+    ├── FreezeError       (ValueError)   a model that cannot become a FrozenNetwork
+    ├── FrozenFileError   (ValueError)   a file that is damaged, edited, oversized or of another format
+    ├── InputError        (ValueError)   data a network cannot evaluate or learn from
+    └── MissingExtraError (ImportError)  an optional dependency that is not installed
+
+Each message has three parts: the rule; what was got; what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CheckpointError",
+    "FreezeError",
+    "FrozenFileError",
+    "InputError",
+    "MissingExtraError",
+    "MonolipError",
+    "NormChainError",
+    "PrecisionError",
+    "PromiseError",
+    "SlopeError",
+    "StructureError",
+]
+
+
+class MonolipError(Exception):
+    """The root: `except MonolipError` catches all of monolip's own errors."""
+
+
+class SlopeError(MonolipError, ValueError):
+    """A slope interval, direction or slope cap that cannot be promised."""
+
+
+class NormChainError(MonolipError, ValueError):
+    """A layer feeds another whose norm needs a bound that the first does not give."""
+
+
+class StructureError(MonolipError, ValueError):
+    """Shapes, group sizes or weights that are not the form they claim to be."""
+
+
+class PromiseError(MonolipError, TypeError):
+    """Something that states no Lipschitz bound was asked to keep a promise."""
+
+
+class PrecisionError(MonolipError, TypeError):
+    """A number format in which the promise would silently not hold."""
+
+
+class CheckpointError(MonolipError, ValueError):
+    """A checkpoint that was trained under another promise than the model it is loaded into."""
+
+
+class FreezeError(MonolipError, ValueError):
+    """A model that cannot become a FrozenNetwork, with the reason."""
+
+
+class FrozenFileError(MonolipError, ValueError):
+    """A model file that is damaged, edited, oversized or of another format."""
+
+
+class InputError(MonolipError, ValueError):
+    """Data that a network cannot evaluate or learn from: NaN, wrong width, wrong type."""
+
+
+class MissingExtraError(MonolipError, ImportError):
+    """An optional dependency that is not installed; the message is the line that installs it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f'this needs {package}, which is not installed; run: pip install "monolip[{extra}]"')

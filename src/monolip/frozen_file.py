@@ -1,0 +1,217 @@
+"""The file of a FrozenNetwork: one safetensors file with a validated, versioned header. Data, never code.
+
+Header: the safetensors metadata entry "monolip" is a JSON object {format, version, digest, structure}; the structure
+names every tensor's role. Everything read is checked: sizes before reading, then names, types, shapes, the digest
+over structure and bytes, and at last, by constructing the network, the promise itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .convex import ConvexForm
+from .errors import FrozenFileError, MonolipError
+from .free_branch import FreeBranch
+from .frozen import FrozenNetwork, Trunk
+from .norms import Norm
+from .paper_form import Activation, PaperForm, Rectify, Reflect, Sort
+from .slope_set import SlopeSet
+from .slopes import SlopeBounds
+
+__all__ = ["digest_of", "load", "save"]
+
+Tensors = dict[str, NDArray[np.float64]]
+
+FORMAT, VERSION = "monolip.FrozenNetwork", 1
+_MAX_HEADER = 16 * 2**20
+
+
+def save(network: FrozenNetwork, path: str | PathLike[str]) -> None:
+    """Write atomically: a temporary file beside the target, then one rename."""
+    from safetensors.numpy import save as to_bytes
+
+    structure, tensors = _take_apart(network)
+    header = {"format": FORMAT, "version": VERSION, "digest": network.digest, "structure": structure}
+    data = to_bytes(tensors, metadata={"monolip": json.dumps(header, sort_keys=True)})
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | PathLike[str], *, max_bytes: int) -> FrozenNetwork:
+    """Read and re-prove; every failure is a FrozenFileError that says what is wrong with the file."""
+    data = _read(Path(path), max_bytes)
+    header = _header(data, path)
+    tensors = _tensors(data, path)
+    try:
+        network = _put_together(header["structure"], tensors)
+    except MonolipError as error:
+        raise FrozenFileError(f"{path} holds a network that is not what it claims; {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        raise FrozenFileError(f"{path} has a malformed structure ({error!r}); get an undamaged copy.") from error
+    structure, expected = _take_apart(network)
+    if json.loads(json.dumps(structure)) != header["structure"] or set(expected) != set(tensors):
+        raise FrozenFileError(f"{path} holds fields or tensors that belong to no network; get an undamaged copy.")
+    if network.digest != header["digest"]:
+        raise FrozenFileError(
+            f"{path} does not match its digest: stored {header['digest']!r}, computed {network.digest!r}; the file was "
+            "damaged or edited; get an undamaged copy."
+        )
+    return network
+
+
+def digest_of(network: FrozenNetwork) -> str:
+    """sha256 over canonical structure and little-endian bytes of every tensor, in name order."""
+    structure, tensors = _take_apart(network)
+    sha = hashlib.sha256(json.dumps([FORMAT, VERSION, structure], sort_keys=True).encode())
+    for name in sorted(tensors):
+        array = tensors[name]
+        sha.update(f"|{name}|{array.shape}|".encode())
+        sha.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return sha.hexdigest()
+
+
+def _read(path: Path, max_bytes: int) -> bytes:
+    size = path.stat().st_size
+    if size > max_bytes:
+        raise FrozenFileError(
+            f"{path} has {size} bytes, more than max_bytes={max_bytes}; raise it if you trust the file."
+        )
+    data = path.read_bytes()
+    if len(data) < 8:
+        raise FrozenFileError(f"{path} is not a monolip file: it has only {len(data)} bytes; get an undamaged copy.")
+    length = int.from_bytes(data[:8], "little")
+    if length > min(_MAX_HEADER, len(data) - 8):
+        raise FrozenFileError(
+            f"{path} claims a header of {length} bytes in a file of {len(data)}; it is truncated, damaged or not a "
+            "monolip file; get an undamaged copy."
+        )
+    return data
+
+
+def _header(data: bytes, path: str | PathLike[str]) -> dict[str, Any]:
+    length = int.from_bytes(data[:8], "little")
+    try:
+        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+        header = json.loads(metadata["monolip"])
+        found = (header["format"], header["version"])
+        complete = set(header) == {"format", "version", "digest", "structure"} and isinstance(header["structure"], dict)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise FrozenFileError(f"{path} has no readable monolip header ({error!r}); is it a monolip file?") from error
+    if found[0] != FORMAT or found[1] != VERSION or not complete:
+        raise FrozenFileError(
+            f"{path} must hold {FORMAT} version {VERSION}; got {found[0]!r} version {found[1]!r}; "
+            "use the monolip that wrote it, or write it again."
+        )
+    return cast(dict[str, Any], header)
+
+
+def _tensors(data: bytes, path: str | PathLike[str]) -> Tensors:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    try:
+        tensors = from_bytes(data)
+    except (SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise FrozenFileError(f"{path} is damaged ({error}); get an undamaged copy.") from error
+    other = [name for name, array in tensors.items() if array.dtype != np.float64]
+    if other:
+        raise FrozenFileError(f"{path} must hold float64 numbers only; {other[:3]} are not; write it again.")
+    return cast(Tensors, tensors)
+
+
+def _take_apart(network: FrozenNetwork) -> tuple[dict[str, Any], Tensors]:
+    """A JSON structure and named tensors; the inverse of `_put_together`."""
+    tensors: Tensors = {}
+    bounds = network.bounds
+    tensors["lower"], tensors["upper"] = bounds.lower, bounds.upper
+    structure: dict[str, Any] = {"feature_names": bounds.feature_names, "free_names": network.free_names}
+    if isinstance(network.promise, SlopeSet):
+        tensors["set.matrix"], tensors["set.limits"] = network.promise.inequalities
+        structure["l2_radius"] = network.promise.l2_radius
+    structure["slope_set"] = isinstance(network.promise, SlopeSet)
+    tensors["member_weights"] = cast(NDArray[np.float64], network.member_weights)
+    structure["members"] = [
+        [_take_trunk(trunk, f"member.{m}.trunk.{t}", tensors) for t, trunk in enumerate(member)]
+        for m, member in enumerate(network.members)
+    ]
+    branch = network.free_branch
+    structure["free_branch"] = list(branch.activations) if branch else None
+    if branch:
+        _store_layers(branch, "free", tensors)
+    return structure, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+
+
+def _store_layers(form: ConvexForm | PaperForm | FreeBranch, prefix: str, tensors: Tensors) -> None:
+    for k, (weight, bias) in enumerate(zip(form.weights, form.biases, strict=True)):
+        tensors[f"{prefix}.{k}.weight"], tensors[f"{prefix}.{k}.bias"] = weight, bias
+
+
+def _take_trunk(trunk: Trunk, prefix: str, tensors: Tensors) -> dict[str, Any]:
+    form = trunk.form
+    _store_layers(form, prefix, tensors)
+    entry: dict[str, Any] = {"outputs": list(trunk.outputs), "layers": len(form.weights)}
+    if isinstance(form, ConvexForm):
+        return {**entry, "form": "convex", "group_sizes": list(form.group_sizes)}
+    for name in ("center", "radius", "scale"):
+        tensors[f"{prefix}.{name}"] = getattr(form, name)
+    for k, activation in enumerate(form.activations):
+        if isinstance(activation, Reflect):
+            tensors[f"{prefix}.{k}.directions"] = activation.directions
+    words = [f"sort {a.group_size}" if isinstance(a, Sort) else type(a).__name__.lower() for a in form.activations]
+    return {**entry, "form": "paper", "activations": words, "norms": [norm.name for norm in form.norms]}
+
+
+def _put_together(structure: dict[str, Any], tensors: Tensors) -> FrozenNetwork:
+    names = structure["feature_names"]
+    bounds = SlopeBounds(tensors["lower"], tensors["upper"], names and tuple(names))
+    promise: SlopeBounds | SlopeSet = bounds
+    if structure["slope_set"]:
+        promise = SlopeSet(bounds, tensors["set.matrix"], tensors["set.limits"], structure["l2_radius"])
+    members = tuple(
+        tuple(_make_trunk(entry, f"member.{m}.trunk.{t}", tensors) for t, entry in enumerate(member))
+        for m, member in enumerate(structure["members"])
+    )
+    branch = None
+    if structure["free_branch"] is not None:
+        branch = FreeBranch(
+            *_load_layers(len(structure["free_branch"]), "free", tensors), tuple(structure["free_branch"])
+        )
+    free_names = structure["free_names"]
+    return FrozenNetwork(promise, members, tensors["member_weights"], branch, free_names and tuple(free_names))
+
+
+def _load_layers(count: int, prefix: str, tensors: Tensors) -> tuple[Any, Any]:
+    layers = range(int(count))
+    return [tensors[f"{prefix}.{k}.weight"] for k in layers], [tensors[f"{prefix}.{k}.bias"] for k in layers]
+
+
+def _make_trunk(entry: dict[str, Any], prefix: str, tensors: Tensors) -> Trunk:
+    weights, biases = _load_layers(entry["layers"], prefix, tensors)
+    outputs = tuple(int(k) for k in entry["outputs"])
+    if entry["form"] == "convex":
+        return Trunk(ConvexForm(weights, biases, tuple(entry["group_sizes"])), outputs)
+    activations: list[Activation] = []
+    for k, word in enumerate(entry["activations"]):
+        if word == "reflect":
+            activations.append(Reflect(tensors[f"{prefix}.{k}.directions"]))
+        else:
+            activations.append(Rectify() if word == "rectify" else Sort(int(word.removeprefix("sort "))))
+    norms = tuple(Norm[name] for name in entry["norms"])
+    parts = (tensors[f"{prefix}.{name}"] for name in ("center", "radius", "scale"))
+    return Trunk(PaperForm(weights, biases, tuple(activations), norms, *parts), outputs)

@@ -1,0 +1,141 @@
+"""Reads `monotonic_cst` and per-feature values in scikit-learn's grammar, with errors that say what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import SlopeError
+
+__all__ = ["check_names", "feature_index", "read_directions", "read_per_feature"]
+
+
+def check_names(feature_names: Sequence[str] | None, n_features: int | None) -> tuple[str, ...] | None:
+    """Feature names as a tuple of distinct strings, of the length that was said."""
+    if feature_names is None:
+        return None
+    names = tuple(feature_names)
+    if isinstance(feature_names, str) or not all(isinstance(name, str) for name in names):
+        raise SlopeError(f"feature names must be a sequence of strings; got {feature_names!r}; pass a list of names.")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SlopeError(f"feature names must be distinct; got {twice[:5]} more than once; rename them.")
+    if n_features is not None and len(names) != n_features:
+        raise SlopeError(
+            f"there must be one name per feature; got {len(names)} names for {n_features} features; "
+            "pass as many names as features."
+        )
+    return names
+
+
+def feature_index(key: Hashable, names: tuple[str, ...] | None, n_features: int) -> int:
+    """Position of a feature given by name or by position; a misspelt name gets the nearest one suggested."""
+    if isinstance(key, str):
+        if names is None:
+            raise SlopeError(f"feature {key!r} was given by name but no names are known; pass feature_names=[...].")
+        if key not in names:
+            close = difflib.get_close_matches(key, names, n=1)
+            hint = (
+                f"did you mean {close[0]!r}?"
+                if close
+                else f"the features are {list(names[:5])}" + (" ..." if len(names) > 5 else "")
+            )
+            raise SlopeError(f"a constraint must name a known feature; got {key!r}; {hint}")
+        return names.index(key)
+    if isinstance(key, bool) or not isinstance(key, int | np.integer):
+        raise SlopeError(f"a feature is a name or a position; got {key!r}; use a string or an int.")
+    position = int(key)
+    if not 0 <= position < n_features:
+        raise SlopeError(f"feature positions run from 0 to {n_features - 1}; got {position}; correct the position.")
+    return position
+
+
+def read_directions(monotonic_cst: Any, names: tuple[str, ...] | None, n_features: int | None) -> NDArray[np.int64]:
+    """Directions in {-1, 0, +1}, shape (n_features,) or (n_features, n_outputs).
+
+    scikit-learn's grammar: None is unconstrained, an array gives every feature, a dict names those constrained.
+    """
+    if n_features is None and names is not None:
+        n_features = len(names)
+    if monotonic_cst is None or isinstance(monotonic_cst, Mapping):
+        if n_features is None:
+            raise SlopeError(
+                "the number of features must be known when monotonic_cst is None or a dict; got neither "
+                "feature_names nor n_features; pass one of them."
+            )
+        directions = np.zeros(n_features, dtype=np.int64)
+        for key, value in (monotonic_cst or {}).items():
+            position = feature_index(key, names, n_features)
+            directions[position] = _direction(value, f"feature {key!r}")
+        return directions
+    return _directions_from_array(monotonic_cst, n_features)
+
+
+def _directions_from_array(monotonic_cst: Any, n_features: int | None) -> NDArray[np.int64]:
+    try:
+        given = np.asarray(monotonic_cst, dtype=object)
+    except ValueError as error:  # ragged nested lists
+        raise SlopeError(f"monotonic_cst must be a regular array; got {monotonic_cst!r}; {error}.") from error
+    if given.ndim not in (1, 2) or given.size == 0:
+        raise SlopeError(
+            "monotonic_cst must have one entry per feature, shape (n_features,) or (n_features, n_outputs); "
+            f"got shape {given.shape}; pass None to leave every feature unconstrained."
+        )
+    if n_features is not None and given.shape[0] != n_features:
+        raise SlopeError(
+            f"monotonic_cst must have one entry per feature; got {given.shape[0]} for {n_features} features; "
+            "write 0 for features without a direction, or use a dict by name."
+        )
+    flat = [_direction(value, f"entry {where}") for where, value in np.ndenumerate(given)]
+    return np.array(flat, dtype=np.int64).reshape(given.shape)
+
+
+def _direction(value: Any, what: str) -> int:
+    if not isinstance(value, bool | np.bool_ | str):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = float("nan")
+        if number in (-1.0, 0.0, 1.0):
+            return int(number)
+    raise SlopeError(
+        f"a direction is -1 (decreasing), 0 (free) or +1 (increasing); got {value!r} for {what}; use one of the three."
+    )
+
+
+def read_per_feature(value: Any, what: str, names: tuple[str, ...] | None, n_features: int) -> NDArray[np.float64]:
+    """One positive finite number per feature, from a number, an array or a dict that names every feature."""
+    if isinstance(value, Mapping):
+        result = np.full(n_features, np.nan)
+        for key, number in value.items():
+            result[feature_index(key, names, n_features)] = _number(number, f"{what} of {key!r}")
+        missing = np.flatnonzero(np.isnan(result))
+        if missing.size:
+            shown = [names[i] if names else int(i) for i in missing[:5]]
+            raise SlopeError(f"{what} as a dict must name every feature; {shown} missing; add them or pass one number.")
+    else:
+        result = np.array([_number(v, what) for v in np.ravel(np.asarray(value, dtype=object))])
+        if np.ndim(value) == 0:
+            result = np.full(n_features, result[0])
+        elif np.shape(value) != (n_features,):
+            raise SlopeError(
+                f"{what} must be one number or one per feature; got shape {np.shape(value)} for {n_features} features; "
+                "pass a number, or an array of that length."
+            )
+    if not (np.isfinite(result).all() and (result > 0).all()):
+        bad = result[~(np.isfinite(result) & (result > 0))][0]
+        raise SlopeError(f"{what} must be positive and finite; got {bad}; pass a number greater than 0.")
+    return result
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, bool | np.bool_ | str):
+        raise SlopeError(f"{what} must be a number; got {value!r}; pass a float.")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise SlopeError(f"{what} must be a number; got {value!r}; pass a float.") from None

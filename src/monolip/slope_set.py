@@ -1,0 +1,230 @@
+r"""Promises beyond intervals: any convex set of gradients, here box, linear inequalities and an L2 ball, intersected.
+
+Theorem 1 holds for every convex set C: if all rows of the first layer lie in C, so does every gradient of f. So
+"x1 matters at least as much as x2" (df/dx1 >= df/dx2) or "|grad f|_2 <= 1" cost no more than a projection of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import SlopeError
+from .monotonic_cst import feature_index
+from .slopes import SlopeBounds
+
+__all__ = ["SlopeSet", "project_rows"]
+
+FloatArray = NDArray[np.float64]
+
+_SWEEPS = 30  # of Dykstra's algorithm; the pull towards the anchor afterwards makes any number of them sound
+
+
+@dataclass(frozen=True, eq=False)
+class SlopeSet:
+    r"""{w: lower <= w <= upper, A w <= b, |w|_2 <= radius}: the gradients a network may have.
+
+    Build it from intervals and narrow it; each step returns a new set, and an empty one is refused at once.
+
+    Example: both increasing, the first at least as strong as the second.
+        >>> box = SlopeBounds.from_monotonic_cst([1, 1], 2.0, feature_names=["dose", "age"])
+        >>> promise = SlopeSet(box).at_least("dose", "age")
+        >>> promise.contains([1.0, 0.5]), promise.contains([0.5, 1.0])
+        (True, False)
+        >>> promise.project([[0.5, 1.0]])
+        array([[0.75, 0.75]])
+    """
+
+    bounds: SlopeBounds
+    matrix: FloatArray | None = None
+    limits: FloatArray | None = None
+    l2_radius: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bounds, SlopeBounds) or self.bounds.lower.ndim != 1:
+            raise SlopeError(
+                "a slope set starts from one interval per feature; got "
+                f"{type(self.bounds).__name__}; pass SlopeBounds of shape (n_features,)."
+            )
+        d = self.bounds.n_features
+        matrix = np.zeros((0, d)) if self.matrix is None else np.array(self.matrix, dtype=np.float64)
+        limits = np.zeros(0) if self.limits is None else np.array(self.limits, dtype=np.float64)
+        if matrix.shape != (limits.size, d) or not (np.isfinite(matrix).all() and np.isfinite(limits).all()):
+            raise SlopeError(
+                f"inequalities A w <= b need a finite A of shape (m, {d}) and b of shape (m,); got {matrix.shape} and "
+                f"{limits.shape}; write one row of A per inequality."
+            )
+        if self.l2_radius is not None and not (math.isfinite(self.l2_radius) and self.l2_radius > 0):
+            raise SlopeError(f"an L2 radius must be positive and finite; got {self.l2_radius}; pass a number > 0.")
+        matrix.setflags(write=False)
+        limits.setflags(write=False)
+        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "limits", limits)
+        _ = self.anchor  # refuses a set without an inside
+
+    @property
+    def n_features(self) -> int:
+        return self.bounds.n_features
+
+    def at_least(self, stronger: Hashable, weaker: Hashable) -> SlopeSet:
+        """Narrow to df/d(stronger) >= df/d(weaker), features given by name or position."""
+        return self.at_most({weaker: 1.0, stronger: -1.0}, 0.0)
+
+    def at_most(self, coefficients: Mapping[Hashable, float], limit: float) -> SlopeSet:
+        """Narrow to sum of coefficient * slope <= limit."""
+        row = np.zeros(self.n_features)
+        for key, value in coefficients.items():
+            row[feature_index(key, self.bounds.feature_names, self.n_features)] += float(value)
+        matrix, limits = self.inequalities
+        return replace(self, matrix=np.vstack([matrix, row]), limits=np.append(limits, float(limit)))
+
+    def in_l2_ball(self, radius: float) -> SlopeSet:
+        """Narrow to |grad f|_2 <= radius."""
+        smallest = radius if self.l2_radius is None else min(radius, self.l2_radius)
+        return replace(self, l2_radius=float(smallest))
+
+    @property
+    def inequalities(self) -> tuple[FloatArray, FloatArray]:
+        """A and b of A w <= b, shapes (m, d) and (m,)."""
+        assert self.matrix is not None, "set in __post_init__"
+        assert self.limits is not None, "set in __post_init__"
+        return self.matrix, self.limits
+
+    @property
+    def is_box(self) -> bool:
+        return self.inequalities[1].size == 0 and self.l2_radius is None
+
+    @cached_property
+    def anchor(self) -> FloatArray:
+        """A point well inside: rows that rounding left outside are pulled towards it."""
+        for margin in (0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-5):
+            point = _dykstra(self.bounds.center[None], *self.parts(margin), 2000)
+            if self._slack(point[0]) > 0.3 * margin:
+                return np.asarray(point[0])
+        raise SlopeError(
+            "a slope set must have an inside; these inequalities contradict each other or leave only a face; "
+            "loosen one of them."
+        )
+
+    def contains(self, slopes: ArrayLike, atol: float = 0.0) -> bool:
+        """Whether every gradient, shape (..., n_features), lies in the set up to `atol`."""
+        given = np.asarray(slopes, dtype=np.float64).reshape(-1, self.n_features)
+        matrix, limits = self.inequalities
+        inside = self.bounds.contains(given, atol) and bool((given @ matrix.T <= limits + atol).all())
+        if self.l2_radius is not None:
+            inside = inside and bool((np.sqrt((given * given).sum(axis=-1)) <= self.l2_radius + atol).all())
+        return inside
+
+    def contains_exactly(self, rows: ArrayLike) -> bool:
+        """Whether every row lies in the set in exact rational arithmetic."""
+        given = np.asarray(rows, dtype=np.float64).reshape(-1, self.n_features)
+        if not self.bounds.contains(given):
+            return False
+        matrix, limits = self.inequalities
+        planes = [[Fraction(v) for v in row] for row in matrix.tolist()]
+        tops = [Fraction(v) for v in limits.tolist()]
+        for row in given.tolist():
+            w = [Fraction(v) for v in row]
+            if any(
+                sum(a * v for a, v in zip(plane, w, strict=True)) > top for plane, top in zip(planes, tops, strict=True)
+            ):
+                return False
+            if self.l2_radius is not None and sum(v * v for v in w) > Fraction(self.l2_radius) ** 2:
+                return False
+        return True
+
+    def project(self, rows: ArrayLike) -> FloatArray:
+        """Each row moved into the set: the nearest point up to Dykstra's convergence, and never outside."""
+        return np.asarray(project_rows(np.asarray(rows, dtype=np.float64), *self.parts(), self.anchor))
+
+    def exact(self, rows: ArrayLike) -> FloatArray:
+        """`project`, then pulled towards the anchor by a few ulps until `contains_exactly` holds."""
+        result = self.project(rows)
+        for k in range(52, 20, -4):
+            if self.contains_exactly(result):
+                return result
+            result = np.clip(self.anchor + (result - self.anchor) * (1 - 2.0**-k), self.bounds.lower, self.bounds.upper)
+        raise SlopeError("rows could not be rounded into the slope set; the set is too thin; loosen an inequality.")
+
+    def parts(self, margin: float = 0.0) -> tuple[Any, Any, Any, Any, float]:
+        """lower, upper, A, b, radius with every constraint moved inwards by a share `margin` of its size."""
+        matrix, limits = self.inequalities
+        width = self.bounds.upper - self.bounds.lower
+        norms = np.sqrt((matrix * matrix).sum(axis=1))
+        ball = np.inf if self.l2_radius is None else self.l2_radius * (1 - margin / 2)
+        step = margin / 2 * min(float(width.max()), ball)
+        return (
+            self.bounds.lower + margin / 2 * width,
+            self.bounds.upper - margin / 2 * width,
+            matrix,
+            (limits - step * norms),
+            ball,
+        )
+
+    def _slack(self, point: FloatArray) -> float:
+        """Smallest distance to a constraint, relative to its size; fixed features (no width) do not count."""
+        lower, upper, matrix, limits, ball = self.parts()
+        width = upper - lower
+        moving = width > 0
+        shares = [np.minimum(point - lower, upper - point)[moving] / width[moving]]
+        norms = np.sqrt((matrix * matrix).sum(axis=1))
+        size = min(float(width.max()), ball)
+        if size > 0 and (norms > 0).any():
+            shares.append((limits - matrix @ point)[norms > 0] / (norms[norms > 0] * size))
+        if (limits[norms == 0] < 0).any():
+            return -1.0
+        if np.isfinite(ball):
+            shares.append(np.array([1 - np.sqrt((point * point).sum()) / ball]))
+        return float(min((s.min() for s in shares if s.size), default=1.0))
+
+
+def _dykstra(rows: Any, lower: Any, upper: Any, matrix: Any, limits: Any, ball: float, sweeps: int) -> Any:
+    """Nearest point of the intersection, by cyclic projections with memory. numpy arrays and torch tensors alike."""
+    squares = (matrix * matrix).sum(-1) + 1e-300
+    point, memory = rows, [0.0 * rows for _ in range(len(limits) + 2)]
+    for _ in range(sweeps):
+        for k in range(len(limits) + 2):
+            if k == len(limits) and ball == math.inf:
+                continue
+            moved = point + memory[k]
+            if k < len(limits):
+                excess = (moved @ matrix[k] - limits[k]).clip(min=0.0) / squares[k]
+                point = moved - excess[..., None] * matrix[k]
+            elif k == len(limits):
+                norm = (moved * moved).sum(-1)[..., None] ** 0.5
+                point = moved / (norm / ball).clip(min=1.0)
+            else:
+                point = moved.clip(lower, upper)
+            memory[k] = moved - point
+    return point
+
+
+def project_rows(
+    rows: Any, lower: Any, upper: Any, matrix: Any, limits: Any, ball: float, anchor: Any, sweeps: int = _SWEEPS
+) -> Any:
+    """Dykstra, then a pull along the segment to the anchor as far as needed: feasible however few sweeps were made."""
+    near = rows.clip(lower, upper)
+    if len(limits) or ball != math.inf:
+        near = _dykstra(rows, lower, upper, matrix, limits, ball, sweeps)
+        away = near - anchor
+        share = 1.0 + 0.0 * away.sum(-1)
+        for k in range(len(limits)):
+            reach = ((limits[k] - anchor @ matrix[k]) / (away @ matrix[k]).clip(min=1e-300)).clip(max=1.0)
+            share = share - (share - reach).clip(min=0.0)
+        if ball != math.inf:
+            share = share - (share - _reach_of_ball(anchor, away, ball)).clip(min=0.0)
+        near = (anchor + share[..., None] * away).clip(lower, upper)
+    return near
+
+
+def _reach_of_ball(anchor: Any, away: Any, ball: float) -> Any:
+    """The largest t with |anchor + t away|_2 <= ball: a quadratic, written so that away = 0 gives a large t."""
+    a, b, c = (away * away).sum(-1), (anchor * away).sum(-1), ball * ball - (anchor * anchor).sum(-1)
+    return c / (b + (b * b + a * c) ** 0.5).clip(min=1e-300)
