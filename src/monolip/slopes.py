@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import SlopeError
-from .monotonic_cst import check_names, feature_index, read_directions, read_per_feature
+from .monotonic_cst import by_position, check_names, read_directions, read_per_feature
 from .rounding import round_down, round_up
 
 __all__ = ["SlopeBounds"]
@@ -102,9 +102,8 @@ class SlopeBounds:
         cap = read_per_feature(max_slope, "max_slope", names, direction.shape[0])
         cap = cap.reshape((-1,) + (1,) * (direction.ndim - 1))
         lower, upper = np.where(direction > 0, 0.0, -cap), np.where(direction < 0, 0.0, cap)
-        for key, interval in (slopes or {}).items():
-            position = feature_index(key, names, direction.shape[0])
-            lower[position], upper[position] = _interval(interval, key)
+        for position, interval in by_position(slopes or {}, names, direction.shape[0]).items():
+            lower[position], upper[position] = _interval(interval, names[position] if names else position)
         return cls(lower, upper, names)
 
     @classmethod
@@ -127,7 +126,8 @@ class SlopeBounds:
         direction = read_directions(monotonic_cst, names, n_features)
         lam = float(read_per_feature(lambda_, "lambda", None, 1)[0])
         shift = direction.astype(np.float64)
-        return cls((shift - 1.0) * lam, (shift + 1.0) * lam, check_names(names, direction.shape[0]))
+        with np.errstate(over="ignore"):  # an infinite interval is refused, with a message, by the constructor
+            return cls((shift - 1.0) * lam, (shift + 1.0) * lam, check_names(names, direction.shape[0]))
 
     @property
     def n_features(self) -> int:
@@ -145,14 +145,16 @@ class SlopeBounds:
 
     @cached_property
     def center(self) -> FloatArray:
-        """(lower + upper) / 2, rounded: the residual slope of paper form (Eq. 4: lambda on S)."""
-        return _readonly(self.lower / 2 + self.upper / 2, "center")
+        """(lower + upper) / 2, rounded once: the residual slope of paper form (Eq. 4: lambda on S), never outside."""
+        pairs = zip(self.lower.flat, self.upper.flat, strict=True)
+        flat = [float((Fraction(a) + Fraction(b)) / 2) for a, b in pairs]  # halving a float is inexact near zero
+        return _readonly(np.reshape(flat, self.lower.shape), "center")
 
     @cached_property
     def radius(self) -> FloatArray:
         """(upper - lower) / 2, rounded down until center - radius >= lower and center + radius <= upper *exactly*."""
         flat = [
-            max(0.0, round_down(min(Fraction(c) - Fraction(a), Fraction(b) - Fraction(c))))
+            round_down(min(Fraction(c) - Fraction(a), Fraction(b) - Fraction(c)))
             for a, b, c in zip(self.lower.flat, self.upper.flat, self.center.flat, strict=True)
         ]
         return _readonly(np.reshape(flat, self.lower.shape), "radius")
@@ -169,7 +171,7 @@ class SlopeBounds:
         Shape: (..., n_features), or (..., n_outputs, n_features) as autodiff returns Jacobians when there are
         intervals per output. Accepts numpy arrays and torch tensors; NaN is never contained.
         """
-        given = np.asarray(slopes.detach().cpu() if hasattr(slopes, "detach") else slopes, dtype=np.float64)
+        given = _readonly(slopes.detach().cpu().double().numpy() if hasattr(slopes, "detach") else slopes, "slopes")
         if given.shape[-self.lower.ndim :] != self.lower.T.shape:
             raise SlopeError(
                 f"slopes must end in shape {self.lower.T.shape}; got {given.shape}; pass gradients or Jacobians with "
@@ -230,8 +232,9 @@ class SlopeBounds:
 def _readonly(values: Any, what: str) -> FloatArray:
     try:
         array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise SlopeError(f"{what} must be numbers; got {values!r}; pass an array of floats.") from None
+    array += 0.0  # -0.0 becomes 0.0: equal bounds have equal hashes, digests and tables
     array.setflags(write=False)
     return array
 
@@ -239,7 +242,7 @@ def _readonly(values: Any, what: str) -> FloatArray:
 def _interval(interval: Any, key: Hashable) -> tuple[float, float]:
     try:
         low, up = (float(v) for v in interval)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise SlopeError(
             f"slopes[{key!r}] must be a pair (lower, upper); got {interval!r}; pass two numbers."
         ) from None

@@ -1,0 +1,177 @@
+"""From a live module to a FrozenNetwork: float64, rounded inwards, convex form wherever it exists.
+
+All activations here are positively homogeneous, so every layer is divided by its bound and the biases follow; the
+product of bounds cancels against the one SlopeBounded divides by. What is left has norm 1, exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ..conversion import can_be_convex, paper_to_convex
+from ..convex import ConvexForm, on_simplex
+from ..errors import FreezeError
+from ..frozen import FrozenNetwork, Trunk
+from ..norms import Norm
+from ..paper_form import Activation, PaperForm, Rectify, Reflect, Sort, norm_is_at_most_one
+from ..slopes import SlopeBounds
+from .activations import GroupSort, Householder
+from .conv import LipschitzConv2d
+from .linear import LipschitzLinear
+from .normalise import normalise
+from .sequential import LipschitzSequential
+
+__all__ = ["freeze_convex", "freeze_lipschitz", "freeze_slope_bounded"]
+
+FloatArray = NDArray[np.float64]
+Layers = tuple[list[FloatArray], list[FloatArray], list[Activation], list[Norm]]
+
+
+def freeze_convex(model: Any) -> FrozenNetwork:
+    """ConvexMLP -> convex form: slopes clipped or projected exactly, mixing rows with sum exactly 1."""
+    trunks = []
+    for k, trunk in enumerate(model.trunks):
+        first = trunk.first.promise.exact(_numpy(trunk.first.weight))
+        mixing = [on_simplex(_numpy(layer.weight.detach().double().softmax(-1))) for layer in trunk.mixing]
+        biases = [_numpy(layer.bias) for layer in (trunk.first, *trunk.mixing)]
+        outputs, factors = np.array(model.outputs[k]), _numpy(model.factors(k))
+        for factor in np.unique(factors):
+            rows = np.flatnonzero(factors == factor)
+            bounds = model.slopes.for_output(int(outputs[rows[0]]))
+            weights = [np.clip(factor * first, bounds.lower, bounds.upper) if factor != 1 else first, *mixing]
+            weights[-1] = weights[-1][rows]
+            parts = [factor * bias for bias in biases]
+            parts[-1] = parts[-1][rows]
+            form = ConvexForm(tuple(weights), tuple(parts), trunk.group_sizes)
+            trunks.append(Trunk(form, tuple(int(o) for o in outputs[rows])))
+    return FrozenNetwork(model.promise, (tuple(trunks),))
+
+
+def freeze_slope_bounded(model: Any) -> FrozenNetwork:
+    """SlopeBounded -> convex form for GroupSort networks of the (1,inf)-then-inf scheme, paper form otherwise."""
+    slopes: SlopeBounds = model.slopes
+    center = np.broadcast_to(slopes.center.reshape(slopes.n_features, -1), (slopes.n_features, model.out_features)).T
+    radius = np.broadcast_to(slopes.radius.reshape(slopes.n_features, -1), (slopes.n_features, model.out_features)).T
+    trunks: list[Trunk] = []
+    for k, module in enumerate(model.trunks):
+        factors = _factors_of(radius, model.outputs[k])
+        trunks += _trunks(_layers_of(module), model.outputs[k], center, radius[model.outputs[k][0]], factors, slopes)
+    return FrozenNetwork(slopes, (tuple(trunks),))
+
+
+def _factors_of(radius: FloatArray, outputs: list[int]) -> FloatArray:
+    from .trunks import group_outputs
+
+    ((_, factors),) = group_outputs(np.ascontiguousarray(radius[outputs].T))
+    return factors
+
+
+def freeze_lipschitz(model: LipschitzSequential) -> FrozenNetwork:
+    """A Lipschitz network without a residual: every slope in [-lipschitz_bound, lipschitz_bound]."""
+    bound, d, n_outputs = model.lipschitz_bound, model.in_features, model.out_features
+    slopes = SlopeBounds(np.full(d, -bound), np.full(d, bound))
+    layers = _layers_of(model)
+    zero = np.zeros((n_outputs, d))
+    trunks = _trunks(layers, list(range(n_outputs)), zero, np.full(d, bound), np.ones(n_outputs), slopes)
+    return FrozenNetwork(slopes, (tuple(trunks),))
+
+
+def _trunks(
+    layers: Layers, outputs: list[int], center: FloatArray, radius: FloatArray, factors: FloatArray, slopes: SlopeBounds
+) -> list[Trunk]:
+    """One form for each distinct residual and factor among the outputs of a module."""
+    weights, biases, activations, norms = layers
+    keys = [(center[o].tobytes(), float(f)) for o, f in zip(outputs, factors, strict=True)]
+    trunks = []
+    for key in dict.fromkeys(keys):
+        rows = [i for i, other in enumerate(keys) if other == key]
+        form: PaperForm | ConvexForm = PaperForm(
+            weights=(*weights[:-1], weights[-1][rows]),
+            biases=(*biases[:-1], biases[-1][rows]),
+            activations=tuple(activations),
+            norms=tuple(norms),
+            center=center[[outputs[i] for i in rows]],
+            radius=radius,
+            scale=factors[rows],
+        )
+        if isinstance(form, PaperForm) and can_be_convex(form):
+            form = paper_to_convex(form, slopes.for_output(outputs[rows[0]]))
+        trunks.append(Trunk(form, tuple(outputs[i] for i in rows)))
+    return trunks
+
+
+@torch.no_grad()
+def _layers_of(module: nn.Module) -> Layers:
+    """Weights of norm at most 1 exactly, biases divided by the bounds so far, activations and norms."""
+    if not isinstance(module, LipschitzSequential):
+        raise FreezeError(
+            f"only LipschitzMLP and LipschitzSequential can be frozen; got {type(module).__name__}; its forward pass "
+            "is code, and a FrozenNetwork holds data alone."
+        )
+    layers: Layers = ([], [], [], [])
+    weights, biases, activations, norms = layers
+    scale = float(getattr(module, "input_scale", 1.0))
+    before: Activation | None = None
+    for position, layer in enumerate(module.layers):
+        if isinstance(layer, LipschitzLinear):
+            if weights:
+                before = before or Sort(1)  # no activation between two layers: sorting groups of one does nothing
+                activations.append(before)
+            scale *= layer.bound
+            weights.append(_unit_weight(layer, before))
+            bias = np.zeros(layer.out_features) if layer.bias is None else _numpy(layer.bias)
+            biases.append(bias / scale)
+            norms.append(layer.norm)
+            before = None
+        else:
+            before = _activation(layer, position, before, len(biases[-1]))
+    if before is not None:
+        raise FreezeError("a network must end with a linear layer to be frozen; got an activation last; add a layer.")
+    return layers
+
+
+def _unit_weight(layer: LipschitzLinear, before: Activation | None) -> FloatArray:
+    """The effective weight in float64 divided by its bound, and shrunk by ulps until its norm is at most 1 exactly."""
+    directions = layer._after[0].directions.double() if layer._after else None
+    options: dict[str, Any] = {"rule": layer.rule, "per_vector": layer.per_vector, "directions": directions}
+    effective = normalise(layer.weight.double(), layer.norm, layer.bound, **options)
+    weight = _numpy(effective) / layer.bound
+    if layer.norm is Norm.L1_TO_LINF and directions is None:
+        return np.clip(weight, -1.0, 1.0)
+    for k in range(60):
+        if norm_is_at_most_one(weight, layer.norm, before):
+            return weight
+        weight = weight * (1.0 - 2.0 ** (-52 + k // 4))
+    raise FreezeError(f"the weight could not be rounded to norm 1 ({layer}); are its parameters finite?")
+
+
+def _activation(layer: nn.Module, position: int, before: Activation | None, width: int) -> Activation:
+    if before is not None:
+        raise FreezeError(f"two activations in a row cannot be frozen; got a second at layer {position}; remove one.")
+    if isinstance(layer, GroupSort):
+        return Sort(layer.size_for(width))
+    if isinstance(layer, Householder):
+        return Reflect(_numpy(layer.directions))
+    if isinstance(layer, nn.ReLU):
+        return Rectify()
+    if isinstance(layer, nn.Identity):
+        return Sort(1)
+    reason = (
+        "convolutions are not stored in a FrozenNetwork"
+        if isinstance(layer, LipschitzConv2d)
+        else ("it is not positively homogeneous, so bounds cannot be moved through it")
+    )
+    raise FreezeError(
+        f"layer {position} ({type(layer).__name__}) cannot be frozen: {reason}; use LipschitzLinear with GroupSort, "
+        "Householder or ReLU, and freeze image networks from their feature vector on."
+    )
+
+
+def _numpy(tensor: Tensor) -> FloatArray:
+    array: FloatArray = tensor.detach().double().cpu().numpy()
+    return array

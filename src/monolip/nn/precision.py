@@ -1,0 +1,69 @@
+"""Precision: constrained layers compute in float32 or float64, whatever surrounds them.
+
+Half precision and TF32 break slope bounds silently (trap 11): in bfloat16 a published model falls on 19 % of steps of
+a whole standard deviation. So half-precision parameters are refused, half-precision inputs and autocast are upcast,
+and where float32 matrix products may run in TF32 or bfloat16, evaluation is done in float64 instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import PrecisionError
+
+__all__ = ["FullPrecision", "check_dtype", "matmul_may_be_reduced", "with_full_precision"]
+
+_ALLOWED = (torch.float32, torch.float64)
+
+
+def check_dtype(dtype: torch.dtype) -> None:
+    if dtype not in _ALLOWED:
+        raise PrecisionError(
+            f"constrained layers hold float32 or float64 parameters; got {dtype}, in which slopes leave their interval "
+            "silently; keep this module in float32 (inputs of any float type are accepted and upcast)."
+        )
+
+
+@torch.compiler.assume_constant_result  # a flag of the process, not a tensor: torch.compile may read it while tracing
+def matmul_may_be_reduced() -> bool:
+    """Whether torch may run float32 matrix products in TF32 or bfloat16."""
+    return torch.get_float32_matmul_precision() != "highest"
+
+
+def with_full_precision(
+    product: Callable[[Tensor, Tensor, Tensor | None], Tensor],
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    evaluating: bool,
+) -> Tensor:
+    """product(x, weight, bias) in the weight's own type, autocast switched off; in float64 where TF32 is allowed.
+
+    `evaluating` says that the result is a prediction, not a training step: training in TF32 costs no promise, because
+    weights are constrained in full precision and frozen in float64.
+    """
+    dtype = weight.dtype
+    widen = evaluating and dtype == torch.float32 and matmul_may_be_reduced()
+    if widen:
+        weight, bias = weight.double(), None if bias is None else bias.double()
+    if torch.is_autocast_enabled(x.device.type):
+        with torch.autocast(x.device.type, enabled=False):
+            result = product(x.to(weight.dtype), weight, bias)
+    else:
+        result = product(x.to(weight.dtype), weight, bias)
+    return result.to(dtype) if widen else result
+
+
+class FullPrecision(nn.Module):
+    """A module that refuses `.half()`, `.bfloat16()` and `.to(dtype=...)` below float32."""
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        for tensor in (*self.parameters(recurse=False), *self.buffers(recurse=False)):
+            if tensor.is_floating_point():
+                check_dtype(fn(torch.empty(0, dtype=tensor.dtype, device=tensor.device)).dtype)
+                break
+        return super()._apply(fn, recurse)

@@ -1,0 +1,51 @@
+"""Projection after each optimiser step (Gouk et al., Algorithm 2): stored weights are feasible whenever they are read.
+
+Layers built with `enforce="step"` register here. One hook, which every torch optimiser calls after `step()`, projects
+the registered weights in place, the last step included; `state_dict()` does so too, for loops that write weights by
+hand. The forward pass itself always multiplies by a feasible weight, projected or not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+
+__all__ = ["project_", "watch"]
+
+_WATCHED: WeakKeyDictionary[nn.Module, None] = WeakKeyDictionary()
+_hook: Any = None
+
+
+def watch(layer: nn.Module) -> None:
+    """Project `layer` after every optimiser step that touches its weight."""
+    global _hook
+    if _hook is None:
+        _hook = register_optimizer_step_post_hook(_after_step)
+    _WATCHED[layer] = None
+
+
+@torch.no_grad()
+def project_(module: nn.Module) -> None:
+    """Write the effective weight over the stored weight of every `enforce="step"` layer inside `module`.
+
+    Call it after changing weights by hand; optimisers are followed automatically.
+    """
+    for layer in module.modules():
+        if layer in _WATCHED:
+            _project_layer(layer)
+
+
+def _project_layer(layer: Any) -> None:
+    layer.weight.copy_(layer.constrain(layer.weight))
+
+
+@torch.no_grad()
+def _after_step(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+    stepped = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    for layer in list(_WATCHED):
+        if id(layer.weight) in stepped:
+            _project_layer(layer)

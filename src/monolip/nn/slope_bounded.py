@@ -1,0 +1,169 @@
+"""SlopeBounded: the paper's architecture, a Lipschitz network and one residual connection (Eq. 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import PromiseError, StructureError
+from ..slopes import SlopeBounds
+from .constrained import PromiseRecord
+from .mlp import LipschitzMLP
+from .precision import FullPrecision
+from .trunks import check_outputs, group_outputs
+
+__all__ = ["LipschitzModule", "SlopeBounded"]
+
+
+@runtime_checkable
+class LipschitzModule(Protocol):
+    """What SlopeBounded asks of a module: |g(x) - g(y)|_inf <= lipschitz_bound |x - y|_domain, at any parameters.
+
+    `lipschitz_bound` is read at every forward pass, so a bound computed from the weights is fine. `domain` is the p of
+    the input norm; any p >= 1 will do, since |.|_p <= |.|_1 (but only p = 1 lets slopes be chosen independently).
+    """
+
+    @property
+    def lipschitz_bound(self) -> float: ...
+
+    @property
+    def domain(self) -> float: ...
+
+    @property
+    def out_features(self) -> int: ...
+
+
+class SlopeBounded(PromiseRecord, FullPrecision):
+    r"""Eq. 4: f_k(x) = center_k . x + s_k g_k(radius * x) / |g|, hence lower <= df_k/dx_i <= upper for every x.
+
+    The paper's f = g + lambda sum_{i in S} x_i is center = lambda on S, radius = lambda. The bound of g is asked of g
+    (`lipschitz_bound`), never typed again.
+
+    Args:
+        module: a LipschitzModule, e.g. LipschitzMLP; or a sequence of them, one for each group of outputs whose radii
+            agree up to a factor (`SlopeBounded.mlp` builds what is needed).
+        slopes: the promised intervals, per feature or per (feature, output).
+
+    Shape: (..., n_features) -> (..., out_features).
+
+    Example:
+        >>> slopes = SlopeBounds.from_paper(1.0, [1, 0])
+        >>> f = SlopeBounded(LipschitzMLP(2, hidden=(16, 16)), slopes)
+        >>> x = torch.randn(100, 2, requires_grad=True)
+        >>> (slope,) = torch.autograd.grad(f(x).sum(), x)
+        >>> slopes.contains(slope, atol=1e-6)
+        True
+    """
+
+    def __init__(self, module: nn.Module | Sequence[nn.Module], slopes: SlopeBounds) -> None:
+        super().__init__()
+        modules = [module] if isinstance(module, nn.Module) else list(module)
+        for candidate in modules:
+            check_states_its_bound(candidate)
+        self.out_features = sum(_outputs_of(m) for m in modules)
+        check_outputs(slopes, self.out_features)
+        self.slopes = slopes
+        radius = slopes.radius.reshape(slopes.n_features, -1)
+        center = slopes.center.reshape(slopes.n_features, -1)
+        wide = np.broadcast_to(radius, (slopes.n_features, self.out_features))
+        groups = group_outputs(np.asarray(wide))
+        _check_trunks(groups, modules, slopes)
+        self.outputs = [outputs for outputs, _ in groups]
+        self.trunks = nn.ModuleList(modules)
+        like = next(iter(modules[0].parameters()), torch.empty(0))
+        for k, (outputs, factors) in enumerate(groups):
+            for name, value in (("radius", wide[:, outputs[0]]), ("factor", factors)):
+                constant = torch.tensor(np.array(value), dtype=like.dtype, device=like.device)
+                self.register_buffer(f"_{name}_{k}", constant, persistent=False)
+        residual = np.broadcast_to(center, (slopes.n_features, self.out_features)).T
+        residual_tensor = torch.tensor(np.array(residual), dtype=like.dtype, device=like.device)
+        self.register_buffer("_center", residual_tensor, persistent=False)
+        order = np.argsort(np.concatenate(self.outputs))
+        self._order = None if np.array_equal(order, np.arange(self.out_features)) else order.tolist()
+
+    @classmethod
+    def mlp(
+        cls, slopes: SlopeBounds, out_features: int = 1, hidden: Sequence[int] = (32, 32), **options: Any
+    ) -> SlopeBounded:
+        """The paper's network with as many LipschitzMLP trunks as the intervals need; options as LipschitzMLP's."""
+        check_outputs(slopes, out_features)
+        radius = slopes.radius.reshape(slopes.n_features, -1)
+        groups = group_outputs(np.asarray(np.broadcast_to(radius, (slopes.n_features, out_features))))
+        return cls([LipschitzMLP(slopes.n_features, len(g), hidden, **options) for g, _ in groups], slopes)
+
+    @property
+    def in_features(self) -> int:
+        return self.slopes.n_features
+
+    def forward(self, x: Tensor) -> Tensor:
+        center: Tensor = self._center  # type: ignore[assignment]
+        x = x.to(center.dtype)
+        parts = []
+        for k, trunk in enumerate(self.trunks):
+            radius, factor = getattr(self, f"_radius_{k}"), getattr(self, f"_factor_{k}")
+            bound = trunk.lipschitz_bound
+            g = trunk(radius * x)
+            parts.append(factor * (g if isinstance(bound, float) and bound == 1.0 else g / bound))
+        g = parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+        if self._order is not None:
+            g = g[..., self._order]
+        # element-wise, not a matrix product: autocast and TF32 leave it alone
+        return (x.unsqueeze(-2) * center).sum(-1) + g
+
+    def freeze(self) -> Any:
+        """An immutable FrozenNetwork of the present weights, in float64, its promise proved exactly."""
+        from .freeze import freeze_slope_bounded
+
+        return freeze_slope_bounded(self)
+
+    def promise_record(self) -> dict[str, Any]:
+        return {"form": "paper", "lower": self.slopes.lower.tolist(), "upper": self.slopes.upper.tolist()}
+
+    @torch.no_grad()
+    def wire_lattice(self, x: Tensor) -> None:
+        """See `init.lattice_`."""
+        from .lattice import wire_paper
+
+        for k, trunk in enumerate(self.trunks):
+            wire_paper(trunk, x * getattr(self, f"_radius_{k}"))
+
+
+def check_states_its_bound(module: nn.Module) -> None:
+    """Refuse a module that states no Lipschitz bound: nothing could be promised about it."""
+    if not isinstance(module, LipschitzModule):
+        raise PromiseError(
+            f"a module must state lipschitz_bound, domain and out_features to be given slopes; {type(module).__name__} "
+            "does not; use LipschitzMLP, LipschitzSequential, or follow the LipschitzModule protocol."
+        )
+    bound, domain = module.lipschitz_bound, module.domain
+    if not (0 < float(bound) < float("inf")) or not domain >= 1:
+        raise PromiseError(
+            f"lipschitz_bound must be positive and finite and domain at least 1; {type(module).__name__} states "
+            f"{bound} and {domain}; correct them."
+        )
+
+
+def _outputs_of(module: Any) -> int:
+    return int(module.out_features)
+
+
+def _check_trunks(groups: list[tuple[list[int], Any]], modules: list[nn.Module], slopes: SlopeBounds) -> None:
+    wanted = [len(outputs) for outputs, _ in groups]
+    given = [_outputs_of(module) for module in modules]
+    if wanted != given:
+        raise StructureError(
+            f"one trunk serves outputs whose radii agree up to a factor; these intervals need trunks with {wanted} "
+            f"outputs (for outputs {[outputs for outputs, _ in groups]}), got {given}; use SlopeBounded.mlp(slopes, "
+            f"{sum(given)}), or pass a sequence of such modules."
+        )
+    for module in modules:
+        features = getattr(module, "in_features", slopes.n_features)
+        if features != slopes.n_features:
+            raise StructureError(
+                f"there must be one slope interval per input; got {slopes.n_features} intervals for {features} inputs; "
+                "make them equal."
+            )
