@@ -18,6 +18,9 @@ from ._version import __version__
 _HOMES = {
     "ConvexForm": "convex",
     "FrozenNetwork": "frozen",
+    "InputTransform": "input_transform",
+    "MonotonicClassifier": "estimators",
+    "MonotonicRegressor": "estimators",
     "Norm": "norms",
     "PaperForm": "paper_form",
     "Rule": "norms",

@@ -76,7 +76,20 @@ def _split_signs(weight: FloatArray, group_size: int) -> tuple[FloatArray, Float
 
 
 def _inside(rows: FloatArray, slopes: SlopeBounds) -> FloatArray:
-    return np.clip(rows, slopes.lower, slopes.upper)
+    """Rows rounded into their intervals; more than rounding would be another function, and is refused."""
+    if slopes.lower.shape != rows.shape[1:]:
+        raise StructureError(
+            f"convex form needs one slope interval per feature; got shape {slopes.lower.shape} for {rows.shape[1]} "
+            "features; pass the intervals of one output."
+        )
+    inside = np.clip(rows, slopes.lower, slopes.upper)
+    size = np.maximum(np.maximum(np.abs(slopes.lower), np.abs(slopes.upper)), np.abs(rows).max(axis=0))
+    if (np.abs(inside - rows) > 2.0**-50 * size + 1e-320).any():
+        raise StructureError(
+            "the slopes of the network, center +- scale * radius, must lie inside the intervals; got a network that "
+            "leaves them; pass the intervals it was built for."
+        )
+    return inside
 
 
 def convex_to_paper(form: ConvexForm, slopes: SlopeBounds) -> PaperForm:

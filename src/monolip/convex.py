@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import StructureError
 from .ordered import affine, as_rows, check_group_size, clamp_limit, sort_groups
+from .rounding import exact_sum_is
 
 __all__ = ["ConvexForm", "on_simplex"]
 
@@ -47,10 +48,10 @@ class ConvexForm:
 
     def __post_init__(self) -> None:
         weights, biases = check_layers(self.weights, self.biases)
-        if len(self.group_sizes) != len(weights) - 1:
+        if np.shape(self.group_sizes) != (len(weights) - 1,):
             raise StructureError(
-                f"there must be one group size per hidden layer; got {len(self.group_sizes)} for {len(weights) - 1} "
-                "hidden layers; pass one each."
+                f"there must be one group size per hidden layer; got {self.group_sizes!r} for {len(weights) - 1} "
+                "hidden layers; pass a tuple with one each."
             )
         sizes = tuple(check_group_size(g, len(b)) for g, b in zip(self.group_sizes, biases[:-1], strict=True))
         for layer, weight in enumerate(weights[1:], start=1):
@@ -75,8 +76,9 @@ class ConvexForm:
     @cached_property
     def clamp_limit(self) -> float:
         """Inputs beyond +-this count as +-this, so that nothing overflows (about 1e300 for ordinary weights)."""
-        row_sums = np.abs(self.weights[0]).sum(axis=1)
-        return clamp_limit(float(row_sums.max()), math.fsum(np.abs(b).max() for b in self.biases))
+        with np.errstate(over="ignore"):  # infinite sums are refused, with a message, by clamp_limit
+            row_sums = np.abs(self.weights[0]).sum(axis=1)
+        return clamp_limit(float(row_sums.max()), sum(float(np.abs(b).max()) for b in self.biases))
 
     def evaluate(self, x: ArrayLike) -> FloatArray:
         """f(x) in float64 and in the fixed order of `monolip.ordered`. Shape (n, d) -> (n, n_outputs)."""
@@ -99,18 +101,23 @@ def on_simplex(rows: ArrayLike) -> FloatArray:
     >>> math.fsum([*row[0], -1.0])
     0.0
     """
-    given = np.array(rows, dtype=np.float64)
-    if given.ndim != 2 or not np.isfinite(given).all() or (given < 0).any() or (given.sum(axis=1) <= 0).any():
+    try:
+        given = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise StructureError(f"mixing rows must be numbers; {error}; pass an array of shape (out, in).") from None
+    if given.ndim != 2 or not np.isfinite(given).all() or (given < 0).any() or not (given > 0).any(axis=1).all():
         raise StructureError(
             "mixing rows must be finite, >= 0 and not all zero; got others; pass non-negative weights, shape (out, in)."
         )
     for row in given:
-        if math.fsum([*row, -1.0]) != 0.0:
-            row[:] = _largest_remainder(row / math.fsum(row))
+        if not exact_sum_is(row, 1.0):
+            row[:] = _largest_remainder(row)
     return given
 
 
 def _largest_remainder(row: FloatArray) -> FloatArray:
+    row = np.ldexp(row, -int(np.frexp(row.max())[1]))  # now the largest is at least 1/2: no sum can overflow
+    row = row / math.fsum(row)
     scaled = row * 2.0**53
     units = np.floor(scaled)
     missing = 2**53 - int(units.astype(np.int64).sum())
@@ -127,7 +134,7 @@ def check_layers(weights: Any, biases: Any) -> tuple[tuple[FloatArray, ...], tup
     try:
         W = tuple(np.array(w, dtype=np.float64) for w in weights)
         b = tuple(np.array(v, dtype=np.float64) for v in biases)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise StructureError(f"weights and biases must be arrays of numbers; {error}; pass (out, in) arrays.") from None
     if not W or len(W) != len(b):
         raise StructureError(f"a network needs as many biases as weights; got {len(b)} and {len(W)}; pass one each.")
@@ -151,8 +158,8 @@ def check_layers(weights: Any, biases: Any) -> tuple[tuple[FloatArray, ...], tup
 
 def _check_mixing_rows(weight: FloatArray, layer: int) -> None:
     for k, row in enumerate(weight):
-        if (row < 0).any() or math.fsum([*row, -1.0]) != 0.0:
+        if (row < 0).any() or not exact_sum_is(row, 1.0):
             raise StructureError(
                 f"a mixing row must be >= 0 with sum exactly 1; row {k} of layer {layer} has minimum {row.min():g} and "
-                f"sum {math.fsum(row):.17g}; pass it through on_simplex()."
+                f"sum {sum(row.tolist()):.17g}; pass it through on_simplex()."
             )

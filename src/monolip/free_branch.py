@@ -25,7 +25,7 @@ _ACTIVATIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "identity": lambda z: z,
     "relu": lambda z: np.maximum(z, 0.0),
     "tanh": np.tanh,
-    "silu": lambda z: z / (1.0 + np.exp(-np.clip(z, -700.0, 700.0))),
+    "silu": lambda z: np.maximum(z, -700.0) / (1.0 + np.exp(-np.clip(z, -700.0, 700.0))),  # -1e300 gives 0, not -1e-4
 }
 
 
@@ -44,8 +44,9 @@ class FreeBranch:
 
     def __post_init__(self) -> None:
         weights, biases = check_layers(self.weights, self.biases)
-        names = tuple(self.activations)
-        unknown = [name for name in names if name not in _ACTIVATIONS]
+        given: Any = self.activations
+        names = (given,) if isinstance(given, str) else tuple(given)
+        unknown = [name for name in names if not isinstance(name, str) or name not in _ACTIVATIONS]
         if len(names) != len(weights) or unknown:
             raise StructureError(
                 f"a free branch needs one activation per layer out of {sorted(_ACTIVATIONS)}; got {list(names)} for "

@@ -9,8 +9,8 @@ FrozenNetwork that breaks its promise cannot exist.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -21,26 +21,20 @@ from numpy.typing import ArrayLike, NDArray
 from .convex import ConvexForm, on_simplex
 from .errors import FreezeError, InputError
 from .free_branch import FreeBranch
+from .frozen_ends import check_ends
+from .input_transform import InputTransform
 from .monotonic_cst import check_names
 from .ordered import as_rows
-from .paper_form import PaperForm
+from .output_link import OutputLink
+from .raw_slopes import raw_slopes
+from .rounding import exact_sum_is
 from .slope_set import SlopeSet
 from .slopes import SlopeBounds
+from .trunk import Member, Trunk
 
 __all__ = ["FrozenNetwork", "Member", "Trunk"]
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Trunk:
-    """One network and the outputs of f that its rows are."""
-
-    form: ConvexForm | PaperForm
-    outputs: tuple[int, ...]
-
-
-Member = tuple[Trunk, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +48,11 @@ class FrozenNetwork:
         member_weights: >= 0, sum exactly 1 (see `on_simplex`); None for equal weights.
         free_branch: dense layers applied to the free features, which carry no promise.
         free_names: names of the free features.
+        inputs: the transform from raw columns to the model columns above; None if the network takes raw numbers.
+        raw_promise: SlopeBounds of the raw numeric features, in raw units; needs `inputs`; None for the promise above.
+        link: what the outputs mean (an OutputLink); None for the outputs themselves.
 
-    Shape: evaluate takes (..., n_features + n_free_features) and returns (..., n_outputs).
+    Shape: evaluate takes (..., n_features + n_free_features) model columns and returns (..., n_outputs).
 
     Example:
         >>> f = FrozenNetwork(
@@ -71,24 +68,31 @@ class FrozenNetwork:
     member_weights: FloatArray | None = None
     free_branch: FreeBranch | None = None
     free_names: tuple[str, ...] | None = None
+    inputs: InputTransform | None = None
+    raw_promise: SlopeBounds | None = None
+    link: OutputLink | None = None
 
     def __post_init__(self) -> None:
-        if not self.members:
-            raise FreezeError("a frozen network needs at least one member; got none; pass members=((Trunk(...),),).")
-        weights = self.member_weights
-        if weights is None:
-            weights = on_simplex(np.full((1, len(self.members)), 1.0 / len(self.members)))[0]
-        weights = np.array(weights, dtype=np.float64)
-        if weights.shape != (len(self.members),) or not np.array_equal(on_simplex(weights[None])[0], weights):
+        if not isinstance(self.promise, SlopeBounds | SlopeSet):
+            raise FreezeError(f"a promise is SlopeBounds or a SlopeSet; got {type(self.promise).__name__}; pass one.")
+        members = tuple(tuple(member) if isinstance(member, Iterable) else () for member in self.members)
+        trunks = [trunk for member in members for trunk in member]
+        if not trunks or not all(members) or not all(isinstance(trunk, Trunk) for trunk in trunks):
+            raise FreezeError("a frozen network needs members made of trunks; got others; pass ((Trunk(...),),).")
+        if not isinstance(self.free_branch, FreeBranch | None):
+            raise FreezeError(f"a free branch is a FreeBranch; got {type(self.free_branch).__name__}; pass one.")
+        if self.free_branch and not self.free_branch.n_outputs < self.bounds.n_features:
             raise FreezeError(
-                f"member weights must be >= 0 with sum exactly 1, one per member; got {weights!r}; use on_simplex()."
+                f"a promise covers the constrained features, then the {self.free_branch.n_outputs} outputs of the free "
+                f"branch; got {self.bounds.n_features} intervals; add those of the constrained features."
             )
-        weights.setflags(write=False)
-        object.__setattr__(self, "member_weights", weights)
-        object.__setattr__(self, "members", tuple(tuple(member) for member in self.members))
-        check_names(self.free_names, self.n_free_features)
+        names = check_names(self.free_names, self.n_free_features)
+        weights = _check_member_weights(self.member_weights, len(members))
+        for name, value in (("members", members), ("member_weights", weights), ("free_names", names)):
+            object.__setattr__(self, name, value)
         for member in self.members:
             self._check_member(member)
+        check_ends(self)
 
     @property
     def bounds(self) -> SlopeBounds:
@@ -124,9 +128,16 @@ class FrozenNetwork:
     @property
     def slope_range(self) -> tuple[FloatArray, FloatArray]:
         """Slopes f can really have, read off the weights; shape (n_features,), over all outputs and members."""
-        low, high = zip(*(_range_of(trunk.form) for member in self.members for trunk in member), strict=True)
+        low, high = zip(*(trunk.slope_range for member in self.members for trunk in member), strict=True)
         d = self.n_features
         return np.min(low, axis=0)[:d], np.max(high, axis=0)[:d]
+
+    @cached_property
+    def raw_slopes(self) -> SlopeBounds:
+        """Slopes f can really have in raw units, per raw numeric feature (and output), rounded outwards."""
+        if self.inputs is None:
+            raise FreezeError("slopes in raw units need an input transform; this network has none; read slope_range.")
+        return raw_slopes(self)
 
     @cached_property
     def digest(self) -> str:
@@ -155,6 +166,12 @@ class FrozenNetwork:
 
     __call__ = evaluate
 
+    def evaluate_raw(self, columns: Mapping[str, Any] | Sequence[Any]) -> FloatArray:
+        """f of raw columns, given in order or by name. Shape: (n,) each -> (n, n_outputs)."""
+        if self.inputs is None:
+            raise InputError("raw columns need an input transform; this network has none; use evaluate.")
+        return self.evaluate(self.inputs.evaluate(columns))
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write one safetensors file: data, never code; the file appears whole or not at all."""
         from .frozen_file import save
@@ -175,7 +192,7 @@ class FrozenNetwork:
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FrozenNetwork, (self.promise, self.members, self.member_weights, self.free_branch, self.free_names)
+        return FrozenNetwork, tuple(getattr(self, field.name) for field in fields(self))
 
     def __str__(self) -> str:
         form = "convex form" if self.is_convex else "paper form"
@@ -196,43 +213,20 @@ class FrozenNetwork:
                     f"a trunk must take {self.bounds.n_features} inputs and give {len(trunk.outputs)} outputs; got "
                     f"{trunk.form.n_features} and {trunk.form.n_outputs}; check the shapes."
                 )
-            self._check_promise(trunk)
-
-    def _check_promise(self, trunk: Trunk) -> None:
-        kept = True
-        if isinstance(self.promise, SlopeSet) and not self.promise.is_box:
-            kept = isinstance(trunk.form, ConvexForm) and self.promise.contains_exactly(trunk.form.weights[0])
-        for row, k in enumerate(trunk.outputs):
-            bounds = self.bounds.for_output(k)
-            if isinstance(trunk.form, ConvexForm):
-                kept = kept and bounds.contains(trunk.form.weights[0])
-            else:
-                kept = kept and _paper_slopes_inside(trunk.form, row, bounds)
-        if not kept:
-            raise FreezeError(
-                "the stored weights must keep the promise in exact arithmetic; these do not (a first-layer row or "
-                "residual leaves its slope interval); freeze a monolip module instead of building the weights by hand."
-            )
+            if not trunk.keeps(self.promise):
+                raise FreezeError(
+                    "the stored weights must keep the promise in exact arithmetic; these do not (a first-layer row or "
+                    "residual leaves its slope interval); freeze a monolip module instead of building weights by hand."
+                )
 
 
-def _paper_slopes_inside(form: PaperForm, row: int, bounds: SlopeBounds) -> bool:
-    """center - scale radius >= lower and center + scale radius <= upper, exactly."""
-    scale = Fraction(float(form.scale[row]))
-    columns = zip(
-        form.center[row].tolist(), form.radius.tolist(), bounds.lower.tolist(), bounds.upper.tolist(), strict=True
-    )
-    for c, r, low, up in columns:
-        reach = scale * Fraction(r)
-        if Fraction(c) - reach < Fraction(low) or Fraction(c) + reach > Fraction(up):
-            return False
-    return True
-
-
-def _range_of(form: ConvexForm | PaperForm) -> tuple[FloatArray, FloatArray]:
-    if isinstance(form, ConvexForm):
-        return form.slope_range
-    # outward by one ulp: these are read by people and by plots; the exact check is _paper_slopes_inside
-    reach = np.nextafter(np.outer(form.scale, form.radius), np.inf)
-    return np.nextafter((form.center - reach).min(axis=0), -np.inf), np.nextafter(
-        (form.center + reach).max(axis=0), np.inf
-    )
+def _check_member_weights(given: ArrayLike | None, count: int) -> FloatArray:
+    if given is None:
+        given = on_simplex(np.ones((1, count)))[0]
+    weights = np.array(given, dtype=np.float64)
+    if weights.shape != (count,) or not (weights >= 0).all() or not exact_sum_is(weights, 1.0):
+        raise FreezeError(
+            f"member weights must be >= 0 with sum exactly 1, one per member; got {given!r}; use on_simplex()."
+        )
+    weights.setflags(write=False)
+    return weights

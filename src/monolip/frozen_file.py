@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import reprlib
+import secrets
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +23,7 @@ from .convex import ConvexForm
 from .errors import FrozenFileError, MonolipError
 from .free_branch import FreeBranch
 from .frozen import FrozenNetwork, Trunk
+from .frozen_ends import put_ends, take_ends
 from .norms import Norm
 from .paper_form import Activation, PaperForm, Rectify, Reflect, Sort
 from .slope_set import SlopeSet
@@ -43,13 +45,15 @@ def save(network: FrozenNetwork, path: str | PathLike[str]) -> None:
     header = {"format": FORMAT, "version": VERSION, "digest": network.digest, "structure": structure}
     data = to_bytes(tensors, metadata={"monolip": json.dumps(header, sort_keys=True)})
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    temporary = target.parent / f".monolip-{secrets.token_hex(8)}.part"
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:  # an ordinary new file, with the permissions the user's umask gives
             file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -62,15 +66,16 @@ def load(path: str | PathLike[str], *, max_bytes: int) -> FrozenNetwork:
         network = _put_together(header["structure"], tensors)
     except MonolipError as error:
         raise FrozenFileError(f"{path} holds a network that is not what it claims; {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
-        raise FrozenFileError(f"{path} has a malformed structure ({error!r}); get an undamaged copy.") from error
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
+        found = reprlib.repr(error)
+        raise FrozenFileError(f"{path} has a malformed structure ({found}); get an undamaged copy.") from error
     structure, expected = _take_apart(network)
     if json.loads(json.dumps(structure)) != header["structure"] or set(expected) != set(tensors):
         raise FrozenFileError(f"{path} holds fields or tensors that belong to no network; get an undamaged copy.")
     if network.digest != header["digest"]:
         raise FrozenFileError(
-            f"{path} does not match its digest: stored {header['digest']!r}, computed {network.digest!r}; the file was "
-            "damaged or edited; get an undamaged copy."
+            f"{path} does not match its digest: stored {reprlib.repr(header['digest'])}, computed {network.digest!r}; "
+            "the file was damaged or edited; get an undamaged copy."
         )
     return network
 
@@ -112,10 +117,13 @@ def _header(data: bytes, path: str | PathLike[str]) -> dict[str, Any]:
         found = (header["format"], header["version"])
         complete = set(header) == {"format", "version", "digest", "structure"} and isinstance(header["structure"], dict)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise FrozenFileError(f"{path} has no readable monolip header ({error!r}); is it a monolip file?") from error
+        raise FrozenFileError(
+            f"{path} has no readable monolip header ({reprlib.repr(error)}); is it a monolip file?"
+        ) from error
     if found[0] != FORMAT or found[1] != VERSION or not complete:
         raise FrozenFileError(
-            f"{path} must hold {FORMAT} version {VERSION}; got {found[0]!r} version {found[1]!r}; "
+            f"{path} must hold {FORMAT} version {VERSION}; got {reprlib.repr(found[0])} version "
+            f"{reprlib.repr(found[1])}{'' if complete else ' with missing or unknown fields'}; "
             "use the monolip that wrote it, or write it again."
         )
     return cast(dict[str, Any], header)
@@ -154,6 +162,9 @@ def _take_apart(network: FrozenNetwork) -> tuple[dict[str, Any], Tensors]:
     structure["free_branch"] = list(branch.activations) if branch else None
     if branch:
         _store_layers(branch, "free", tensors)
+    ends = take_ends(network, tensors)
+    if any(ends.values()):
+        structure["ends"] = ends
     return structure, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
 
 
@@ -193,7 +204,8 @@ def _put_together(structure: dict[str, Any], tensors: Tensors) -> FrozenNetwork:
             *_load_layers(len(structure["free_branch"]), "free", tensors), tuple(structure["free_branch"])
         )
     free_names = structure["free_names"]
-    return FrozenNetwork(promise, members, tensors["member_weights"], branch, free_names and tuple(free_names))
+    ends = put_ends(structure["ends"], tensors) if "ends" in structure else {}
+    return FrozenNetwork(promise, members, tensors["member_weights"], branch, free_names and tuple(free_names), **ends)
 
 
 def _load_layers(count: int, prefix: str, tensors: Tensors) -> tuple[Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from .errors import SlopeError
 
-__all__ = ["check_names", "feature_index", "read_directions", "read_per_feature"]
+__all__ = ["by_position", "check_names", "feature_index", "read_directions", "read_per_feature"]
 
 
 def check_names(feature_names: Sequence[str] | None, n_features: int | None) -> tuple[str, ...] | None:
     """Feature names as a tuple of distinct strings, of the length that was said."""
     if feature_names is None:
         return None
-    names = tuple(feature_names)
+    names = tuple(feature_names) if isinstance(feature_names, Iterable) else (feature_names,)
     if isinstance(feature_names, str) or not all(isinstance(name, str) for name in names):
         raise SlopeError(f"feature names must be a sequence of strings; got {feature_names!r}; pass a list of names.")
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -54,6 +54,17 @@ def feature_index(key: Hashable, names: tuple[str, ...] | None, n_features: int)
     return position
 
 
+def by_position(given: Mapping[Any, Any], names: tuple[str, ...] | None, n_features: int) -> dict[int, Any]:
+    """A dict by name or position as a dict by position; one feature under two keys is refused, not overwritten."""
+    found: dict[int, Any] = {}
+    for key, value in given.items():
+        position = feature_index(key, names, n_features)
+        if position in found:
+            raise SlopeError(f"each feature may be given once; got {key!r} again, by name and by position; drop one.")
+        found[position] = value
+    return found
+
+
 def read_directions(monotonic_cst: Any, names: tuple[str, ...] | None, n_features: int | None) -> NDArray[np.int64]:
     """Directions in {-1, 0, +1}, shape (n_features,) or (n_features, n_outputs).
 
@@ -61,16 +72,17 @@ def read_directions(monotonic_cst: Any, names: tuple[str, ...] | None, n_feature
     """
     if n_features is None and names is not None:
         n_features = len(names)
+    if n_features is not None and (isinstance(n_features, bool) or not isinstance(n_features, int | np.integer)):
+        raise SlopeError(f"n_features must be an int; got {n_features!r}; pass the number of columns.")
     if monotonic_cst is None or isinstance(monotonic_cst, Mapping):
         if n_features is None:
             raise SlopeError(
                 "the number of features must be known when monotonic_cst is None or a dict; got neither "
                 "feature_names nor n_features; pass one of them."
             )
-        directions = np.zeros(n_features, dtype=np.int64)
-        for key, value in (monotonic_cst or {}).items():
-            position = feature_index(key, names, n_features)
-            directions[position] = _direction(value, f"feature {key!r}")
+        directions = np.zeros(max(0, n_features), dtype=np.int64)
+        for position, value in by_position(monotonic_cst or {}, names, n_features).items():
+            directions[position] = _direction(value, f"feature {names[position] if names else position!r}")
         return directions
     return _directions_from_array(monotonic_cst, n_features)
 
@@ -98,7 +110,7 @@ def _direction(value: Any, what: str) -> int:
     if not isinstance(value, bool | np.bool_ | str):
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if number in (-1.0, 0.0, 1.0):
             return int(number)
@@ -111,11 +123,12 @@ def read_per_feature(value: Any, what: str, names: tuple[str, ...] | None, n_fea
     """One positive finite number per feature, from a number, an array or a dict that names every feature."""
     if isinstance(value, Mapping):
         result = np.full(n_features, np.nan)
-        for key, number in value.items():
-            result[feature_index(key, names, n_features)] = _number(number, f"{what} of {key!r}")
-        missing = np.flatnonzero(np.isnan(result))
-        if missing.size:
-            shown = [names[i] if names else int(i) for i in missing[:5]]
+        found = by_position(value, names, n_features)
+        for position, number in found.items():
+            result[position] = _number(number, f"{what} of {names[position] if names else position!r}")
+        missing = [i for i in range(n_features) if i not in found]
+        if missing:
+            shown = [names[i] if names else i for i in missing[:5]]
             raise SlopeError(f"{what} as a dict must name every feature; {shown} missing; add them or pass one number.")
     else:
         result = np.array([_number(v, what) for v in np.ravel(np.asarray(value, dtype=object))])
@@ -137,5 +150,5 @@ def _number(value: Any, what: str) -> float:
         raise SlopeError(f"{what} must be a number; got {value!r}; pass a float.")
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise SlopeError(f"{what} must be a number; got {value!r}; pass a float.") from None

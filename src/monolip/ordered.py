@@ -9,6 +9,8 @@ row's place in it; element-wise numpy operations cannot, and the compiled kernel
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,7 @@ __all__ = ["affine", "as_rows", "check_group_size", "clamp_limit", "sort_groups"
 
 FloatArray = NDArray[np.float64]
 
+_SMALLEST_CLAMP = 2.0**64  # ordinary inputs must never meet the clamp
 _BLOCK = 1 << 15  # entries of the running sum that stay in a core's cache
 
 
@@ -25,7 +28,7 @@ def as_rows(x: object, n_features: int) -> FloatArray:
     """Inputs as a float64 array (rows, n_features); NaN is refused, infinities are allowed (they are clamped)."""
     try:
         array = np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"inputs must be numbers; got {type(x).__name__} ({error}); convert them first.") from None
     if array.ndim == 0 or array.shape[-1] != n_features:
         raise InputError(
@@ -55,7 +58,7 @@ def affine(x: FloatArray, weight: FloatArray, bias: FloatArray) -> FloatArray:
 def sort_groups(z: FloatArray, group_size: int) -> FloatArray:
     """GroupSort, Eq. 12: sort ascending inside consecutive groups of `group_size` along the last axis."""
     shape = z.shape
-    return np.sort(z.reshape(*shape[:-1], -1, group_size), axis=-1).reshape(shape)
+    return np.sort(z.reshape(*shape[:-1], shape[-1] // group_size, group_size), axis=-1).reshape(shape)
 
 
 def check_group_size(group_size: int, width: int) -> int:
@@ -74,11 +77,12 @@ def clamp_limit(largest_row_sum: float, bias_total: float) -> float:
     """The power of two P such that no intermediate value overflows float64 while |x_i| <= P.
 
     Inputs beyond +-P (about 1e300 for ordinary weights) count as +-P: a clamp is monotone and 1-Lipschitz, so every
-    promise survives it, and 0 * inf or inf - inf can never arise.
+    direction and every cap survives it, and 0 * inf or inf - inf can never arise. Beyond P the function is flat.
     """
-    room = np.finfo(np.float64).max / 8 - bias_total
-    if not room > 0 or not np.isfinite(largest_row_sum):
+    room = float(np.finfo(np.float64).max) / 8 - bias_total
+    if not room / max(largest_row_sum, 1.0) >= _SMALLEST_CLAMP:
         raise StructureError(
-            f"weights and biases must be small enough to evaluate; got biases adding up to {bias_total:g}; rescale."
+            f"weights and biases must be small enough to evaluate; got row sums up to {largest_row_sum:g} and biases "
+            f"adding up to {bias_total:g}; rescale."
         )
-    return float(2.0 ** np.floor(np.log2(room / max(largest_row_sum, 1.0))))
+    return 2.0 ** math.floor(math.log2(room / max(largest_row_sum, 1.0)))

@@ -10,9 +10,11 @@ w must keep sum over groups of max(|w|_1, |w R|_1) at most 1, because each group
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,7 +60,7 @@ class Reflect:
 
     def __post_init__(self) -> None:
         v = np.array(self.directions, dtype=np.float64)
-        if v.ndim != 2 or v.size == 0 or not np.isfinite(v).all() or not (np.abs(v).max(axis=1) > 1e-100).all():
+        if v.ndim != 2 or v.size == 0 or not np.isfinite(v).all() or not (v != 0).any(axis=1).all():
             raise StructureError(
                 "Householder directions must be finite and not zero, shape (n_groups, group_size); got others; "
                 "pass one vector per group."
@@ -66,12 +68,23 @@ class Reflect:
         v.setflags(write=False)
         object.__setattr__(self, "directions", v)
 
-    def apply(self, z: FloatArray) -> FloatArray:
+    @cached_property
+    def _scaled(self) -> FloatArray:
+        """Directions of length in [1/2, 1), by powers of two: the same reflections, and no square overflows."""
         v = self.directions
+        v = np.ldexp(v, -np.frexp(np.abs(v).max(axis=1, keepdims=True))[1])
+        scaled: FloatArray = np.ldexp(v, -np.frexp(np.sqrt((v * v).sum(axis=1, keepdims=True)))[1])
+        return scaled
+
+    def apply(self, z: FloatArray) -> FloatArray:
+        v = self._scaled
         groups = z.reshape(*z.shape[:-1], *v.shape)
         along = (groups * v).sum(axis=-1, keepdims=True)
         reflected = groups - (2.0 * along / (v * v).sum(axis=-1, keepdims=True)) * v
         return np.where(along > 0, groups, reflected).reshape(z.shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # numpy forgets "read-only" when pickled; the constructor restores it
+        return Reflect, (self.directions,)
 
 
 Activation = Sort | Rectify | Reflect
@@ -100,6 +113,8 @@ class PaperForm:
 
     def __post_init__(self) -> None:
         weights, biases = check_layers(self.weights, self.biases)
+        for name, kind in (("activations", Activation), ("norms", Norm)):
+            object.__setattr__(self, name, _tuple_of(kind, getattr(self, name), name))
         if len(self.activations) != len(weights) - 1 or len(self.norms) != len(weights):
             raise StructureError(
                 f"{len(weights)} layers need {len(weights)} norms and {len(weights) - 1} activations; got "
@@ -134,8 +149,10 @@ class PaperForm:
         """Inputs beyond +-this count as +-this, so that nothing overflows."""
         gains = [math.sqrt(a.directions.shape[1]) for a in self.activations if isinstance(a, Reflect)]
         growth = 2.0 * math.prod(gains) * max(1.0, float(self.scale.max()))  # the next layer pays only afterwards
-        size = np.abs(self.center).sum(axis=1).max() + growth * self.radius.sum()
-        return clamp_limit(float(size), growth * math.fsum(np.abs(b).sum() for b in self.biases))
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite sums are refused, with a message, by clamp_limit
+            size = np.abs(self.center).sum(axis=1).max() + growth * self.radius.sum()
+            biases = growth * sum(np.abs(b).sum() for b in self.biases)
+        return clamp_limit(float(size), float(biases))
 
     def evaluate(self, x: ArrayLike) -> FloatArray:
         """f(x) in float64. Shape (n, d) -> (n, n_outputs)."""
@@ -209,8 +226,22 @@ def _check_width(activation: Activation, width: int) -> None:
         )
 
 
+def _tuple_of(kind: Any, values: Any, name: str) -> tuple[Any, ...]:
+    result = tuple(values) if isinstance(values, Iterable) else (values,)
+    alien = [value for value in result if not isinstance(value, kind)]
+    if alien:  # anything else has no known gain, so nothing could be promised
+        raise StructureError(
+            f"{name} must be {' or '.join(sorted(k.__name__ for k in get_args(kind) or (kind,)))} objects; got "
+            f"{alien[0]!r}; pass one of these."
+        )
+    return result
+
+
 def _finite(values: Any, name: str, shape: tuple[int, ...], signed: bool) -> FloatArray:
-    array = np.array(values, dtype=np.float64)
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise StructureError(f"{name} must be numbers of shape {shape}; {error}; check it.") from None
     if array.shape != shape or not np.isfinite(array).all() or (not signed and (array < 0).any()):
         raise StructureError(
             f"{name} must be finite{'' if signed else ', >= 0'} and of shape {shape}; got {array.shape}; check it."

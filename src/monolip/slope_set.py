@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import SlopeError
-from .monotonic_cst import feature_index
+from .monotonic_cst import by_position, feature_index, read_per_feature
 from .slopes import SlopeBounds
 
 __all__ = ["SlopeSet", "project_rows"]
 
 FloatArray = NDArray[np.float64]
 
-_SWEEPS = 30  # of Dykstra's algorithm; the pull towards the anchor afterwards makes any number of them sound
+# The pull towards the anchor makes any number of sweeps sound: few do in training, many give the nearest point to 1e-6.
+_SWEEPS, _MANY_SWEEPS = 30, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,20 +54,12 @@ class SlopeSet:
                 "a slope set starts from one interval per feature; got "
                 f"{type(self.bounds).__name__}; pass SlopeBounds of shape (n_features,)."
             )
-        d = self.bounds.n_features
-        matrix = np.zeros((0, d)) if self.matrix is None else np.array(self.matrix, dtype=np.float64)
-        limits = np.zeros(0) if self.limits is None else np.array(self.limits, dtype=np.float64)
-        if matrix.shape != (limits.size, d) or not (np.isfinite(matrix).all() and np.isfinite(limits).all()):
-            raise SlopeError(
-                f"inequalities A w <= b need a finite A of shape (m, {d}) and b of shape (m,); got {matrix.shape} and "
-                f"{limits.shape}; write one row of A per inequality."
-            )
-        if self.l2_radius is not None and not (math.isfinite(self.l2_radius) and self.l2_radius > 0):
-            raise SlopeError(f"an L2 radius must be positive and finite; got {self.l2_radius}; pass a number > 0.")
-        matrix.setflags(write=False)
-        limits.setflags(write=False)
-        object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "limits", limits)
+        matrix, limits = _check_inequalities(self.matrix, self.limits, self.bounds.n_features)
+        radius = self.l2_radius
+        if radius is not None:
+            radius = float(read_per_feature(radius, "an L2 radius", None, 1)[0])
+        for name, value in (("matrix", matrix), ("limits", limits), ("l2_radius", radius)):
+            object.__setattr__(self, name, value)
         _ = self.anchor  # refuses a set without an inside
 
     @property
@@ -75,20 +68,24 @@ class SlopeSet:
 
     def at_least(self, stronger: Hashable, weaker: Hashable) -> SlopeSet:
         """Narrow to df/d(stronger) >= df/d(weaker), features given by name or position."""
-        return self.at_most({weaker: 1.0, stronger: -1.0}, 0.0)
+        names, d = self.bounds.feature_names, self.n_features
+        more, less = feature_index(stronger, names, d), feature_index(weaker, names, d)
+        if more == less:
+            raise SlopeError(f"a feature cannot be compared with itself; got {stronger!r} twice; name two features.")
+        return self.at_most({less: 1.0, more: -1.0}, 0.0)
 
     def at_most(self, coefficients: Mapping[Hashable, float], limit: float) -> SlopeSet:
         """Narrow to sum of coefficient * slope <= limit."""
         row = np.zeros(self.n_features)
-        for key, value in coefficients.items():
-            row[feature_index(key, self.bounds.feature_names, self.n_features)] += float(value)
+        for position, value in by_position(coefficients, self.bounds.feature_names, self.n_features).items():
+            row[position] = value
         matrix, limits = self.inequalities
         return replace(self, matrix=np.vstack([matrix, row]), limits=np.append(limits, float(limit)))
 
     def in_l2_ball(self, radius: float) -> SlopeSet:
         """Narrow to |grad f|_2 <= radius."""
         smallest = radius if self.l2_radius is None else min(radius, self.l2_radius)
-        return replace(self, l2_radius=float(smallest))
+        return replace(self, l2_radius=smallest)
 
     @property
     def inequalities(self) -> tuple[FloatArray, FloatArray]:
@@ -104,10 +101,14 @@ class SlopeSet:
     @cached_property
     def anchor(self) -> FloatArray:
         """A point well inside: rows that rounding left outside are pulled towards it."""
-        for margin in (0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-5):
-            point = _dykstra(self.bounds.center[None], *self.parts(margin), 2000)
-            if self._slack(point[0]) > 0.3 * margin:
-                return np.asarray(point[0])
+        with np.errstate(all="ignore"):  # slopes near 1e308 give NaN here, which is never "inside"
+            for margin in (0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-5):
+                point = self.bounds.center
+                if not self.is_box:
+                    point = _dykstra(point[None], *self.parts(margin), 2000)[0]
+                if self._slack(point) > 0.3 * margin:
+                    point.setflags(write=False)
+                    return np.asarray(point)
         raise SlopeError(
             "a slope set must have an inside; these inequalities contradict each other or leave only a face; "
             "loosen one of them."
@@ -115,7 +116,7 @@ class SlopeSet:
 
     def contains(self, slopes: ArrayLike, atol: float = 0.0) -> bool:
         """Whether every gradient, shape (..., n_features), lies in the set up to `atol`."""
-        given = np.asarray(slopes, dtype=np.float64).reshape(-1, self.n_features)
+        given = np.asarray(slopes, dtype=np.float64)
         matrix, limits = self.inequalities
         inside = self.bounds.contains(given, atol) and bool((given @ matrix.T <= limits + atol).all())
         if self.l2_radius is not None:
@@ -124,13 +125,13 @@ class SlopeSet:
 
     def contains_exactly(self, rows: ArrayLike) -> bool:
         """Whether every row lies in the set in exact rational arithmetic."""
-        given = np.asarray(rows, dtype=np.float64).reshape(-1, self.n_features)
+        given = np.asarray(rows, dtype=np.float64)
         if not self.bounds.contains(given):
             return False
         matrix, limits = self.inequalities
         planes = [[Fraction(v) for v in row] for row in matrix.tolist()]
         tops = [Fraction(v) for v in limits.tolist()]
-        for row in given.tolist():
+        for row in given.reshape(-1, self.n_features).tolist():
             w = [Fraction(v) for v in row]
             if any(
                 sum(a * v for a, v in zip(plane, w, strict=True)) > top for plane, top in zip(planes, tops, strict=True)
@@ -142,7 +143,8 @@ class SlopeSet:
 
     def project(self, rows: ArrayLike) -> FloatArray:
         """Each row moved into the set: the nearest point up to Dykstra's convergence, and never outside."""
-        return np.asarray(project_rows(np.asarray(rows, dtype=np.float64), *self.parts(), self.anchor))
+        given = np.asarray(rows, dtype=np.float64)
+        return np.asarray(project_rows(given, *self.parts(), self.anchor, _MANY_SWEEPS))
 
     def exact(self, rows: ArrayLike) -> FloatArray:
         """`project`, then pulled towards the anchor by a few ulps until `contains_exactly` holds."""
@@ -152,6 +154,9 @@ class SlopeSet:
                 return result
             result = np.clip(self.anchor + (result - self.anchor) * (1 - 2.0**-k), self.bounds.lower, self.bounds.upper)
         raise SlopeError("rows could not be rounded into the slope set; the set is too thin; loosen an inequality.")
+
+    def __reduce__(self) -> tuple[Any, ...]:  # numpy forgets "read-only" when pickled; the constructor restores it
+        return SlopeSet, (self.bounds, self.matrix, self.limits, self.l2_radius)
 
     def parts(self, margin: float = 0.0) -> tuple[Any, Any, Any, Any, float]:
         """lower, upper, A, b, radius with every constraint moved inwards by a share `margin` of its size."""
@@ -175,14 +180,11 @@ class SlopeSet:
         moving = width > 0
         shares = [np.minimum(point - lower, upper - point)[moving] / width[moving]]
         norms = np.sqrt((matrix * matrix).sum(axis=1))
-        size = min(float(width.max()), ball)
-        if size > 0 and (norms > 0).any():
-            shares.append((limits - matrix @ point)[norms > 0] / (norms[norms > 0] * size))
-        if (limits[norms == 0] < 0).any():
-            return -1.0
+        size = min(float(width.max()), ball) or 1.0
+        shares.append((limits - matrix @ point) / (norms * size))
         if np.isfinite(ball):
             shares.append(np.array([1 - np.sqrt((point * point).sum()) / ball]))
-        return float(min((s.min() for s in shares if s.size), default=1.0))
+        return float(np.concatenate([[1.0], *shares]).min())  # numpy's minimum keeps NaN, which is never inside
 
 
 def _dykstra(rows: Any, lower: Any, upper: Any, matrix: Any, limits: Any, ball: float, sweeps: int) -> Any:
@@ -216,8 +218,8 @@ def project_rows(
         away = near - anchor
         share = 1.0 + 0.0 * away.sum(-1)
         for k in range(len(limits)):
-            reach = ((limits[k] - anchor @ matrix[k]) / (away @ matrix[k]).clip(min=1e-300)).clip(max=1.0)
-            share = share - (share - reach).clip(min=0.0)
+            room = limits[k] - anchor @ matrix[k]  # > 0: the anchor lies inside
+            share = share - (share - room / (away @ matrix[k]).clip(min=room)).clip(min=0.0)
         if ball != math.inf:
             share = share - (share - _reach_of_ball(anchor, away, ball)).clip(min=0.0)
         near = (anchor + share[..., None] * away).clip(lower, upper)
@@ -225,6 +227,24 @@ def project_rows(
 
 
 def _reach_of_ball(anchor: Any, away: Any, ball: float) -> Any:
-    """The largest t with |anchor + t away|_2 <= ball: a quadratic, written so that away = 0 gives a large t."""
+    """The largest t <= 1 with |anchor + t away|_2 <= ball: a quadratic, written so that away = 0 gives 1."""
     a, b, c = (away * away).sum(-1), (anchor * away).sum(-1), ball * ball - (anchor * anchor).sum(-1)
-    return c / (b + (b * b + a * c) ** 0.5).clip(min=1e-300)
+    return c / (b + (b * b + a * c) ** 0.5).clip(min=c)
+
+
+def _check_inequalities(matrix: Any, limits: Any, d: int) -> tuple[FloatArray, FloatArray]:
+    try:
+        A = np.zeros((0, d)) if matrix is None else np.array(matrix, dtype=np.float64)
+        b = np.zeros(0) if limits is None else np.array(limits, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SlopeError(f"inequalities A w <= b must be numbers; {error}; pass arrays of floats.") from None
+    if A.shape != (b.size, d) or b.ndim != 1 or not (np.isfinite(A).all() and np.isfinite(b).all()):
+        raise SlopeError(
+            f"inequalities A w <= b need a finite A of shape (m, {d}) and b of shape (m,); got {A.shape} and "
+            f"{b.shape}; write one row of A per inequality."
+        )
+    if not (A != 0).any(axis=1).all():
+        raise SlopeError("an inequality must involve a slope; got a row of zeros; drop it.")
+    A.setflags(write=False)
+    b.setflags(write=False)
+    return A, b

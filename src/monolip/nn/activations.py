@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import StructureError
 from ..ordered import check_group_size
+from .normalise import reflect
 from .precision import FullPrecision, check_dtype
 
 __all__ = ["GroupSort", "Householder"]
@@ -42,14 +43,15 @@ class GroupSort(nn.Module):
         return width if self.group_size is None else check_group_size(self.group_size, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        size = self.size_for(x.shape[-1])
-        if size == 2:  # min and max: several times faster than a sort
-            pairs = x.unflatten(-1, (x.shape[-1] // 2, 2))
-            first, second = pairs.unbind(-1)
-            return torch.stack((torch.minimum(first, second), torch.maximum(first, second)), -1).flatten(-2)
+        shape = x.shape
+        size = self.size_for(shape[-1])
         if size == 1:
             return x
-        return x.unflatten(-1, (x.shape[-1] // size, size)).sort(-1).values.flatten(-2)
+        groups = x.reshape(*shape[:-1], shape[-1] // size, size)
+        if size == 2:  # min and max: several times faster than a sort
+            first, second = groups.unbind(-1)
+            return torch.stack((torch.minimum(first, second), torch.maximum(first, second)), -1).view(shape)
+        return groups.sort(-1).values.view(shape)
 
     def extra_repr(self) -> str:
         return f"group_size={self.group_size}"
@@ -92,12 +94,12 @@ class Householder(FullPrecision):
         else:
             start = torch.as_tensor(directions).detach().clone()
             start = start.to(dtype or (start.dtype if start.is_floating_point() else torch.get_default_dtype()))
-            check_dtype(start.dtype)
-            if start.shape != shape or not bool((start.square().sum(-1) > 0).all()):
+            if start.shape != shape or not bool((start.isfinite().all(-1) & (start != 0).any(-1)).all()):
                 raise StructureError(
-                    f"directions must be non-zero vectors, shape {shape}; got shape {tuple(start.shape)}; pass one "
-                    "vector per group."
+                    f"directions must be finite non-zero vectors, shape {shape}; got shape {tuple(start.shape)}; pass "
+                    "one vector per group."
                 )
+        check_dtype(start.dtype)
         self.features, self.group_size, self.learned = features, group_size, learned
         self.directions = nn.Parameter(start, requires_grad=learned)
 
@@ -117,8 +119,7 @@ class Householder(FullPrecision):
         v = self.directions
         check_dtype(v.dtype)
         z = x.to(v.dtype).unflatten(-1, v.shape)
-        along = (z * v).sum(-1, keepdim=True)
-        reflected = z - 2.0 * along / v.square().sum(-1, keepdim=True) * v
+        along, reflected = reflect(z, v)
         return torch.where(along > 0, z, reflected).flatten(-2)
 
     def extra_repr(self) -> str:

@@ -11,10 +11,9 @@ from torch import Tensor, nn
 
 from ..errors import CheckpointError
 from .precision import FullPrecision, check_dtype
+from .snapshot import Snapshot, changed, take
 
 __all__ = ["ConstrainedLayer", "PromiseRecord"]
-
-_SAMPLES = 2048
 
 
 class PromiseRecord(nn.Module):
@@ -51,7 +50,7 @@ class PromiseRecord(nn.Module):
                 f"a checkpoint must carry the promise it was trained under; {where} has none ('{prefix}_extra_state' "
                 "is missing); save with model.state_dict() of the same monolip module."
             )
-        theirs = json.loads(bytes(found.tolist()).decode())
+        theirs = _read_record(found, where)
         ours = json.loads(json.dumps(self.promise_record()))
         if theirs != ours:
             changed = sorted(key for key in {*theirs, *ours} if theirs.get(key) != ours.get(key))
@@ -65,6 +64,19 @@ class PromiseRecord(nn.Module):
         )
 
 
+def _read_record(found: Any, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(bytes(found.tolist()).decode())
+    except (AttributeError, TypeError, ValueError):
+        record = None
+    if not isinstance(record, dict):
+        raise CheckpointError(
+            f"a checkpoint must carry the promise it was trained under; the record of {where} cannot be read; save "
+            "again with model.state_dict()."
+        )
+    return record
+
+
 class ConstrainedLayer(PromiseRecord, FullPrecision):
     """A layer that multiplies by `effective_weight`, a feasible function of its plain parameters.
 
@@ -76,7 +88,7 @@ class ConstrainedLayer(PromiseRecord, FullPrecision):
 
     def __init__(self) -> None:
         super().__init__()
-        self._cache: tuple[Any, Tensor] | None = None
+        self._cache: tuple[Snapshot, Tensor] | None = None
 
     @abstractmethod
     def constrain(self, weight: Tensor) -> Tensor:
@@ -88,46 +100,27 @@ class ConstrainedLayer(PromiseRecord, FullPrecision):
 
     @property
     def effective_weight(self) -> Tensor:
-        """What the forward pass multiplies by."""
-        check_dtype(self.weight.dtype)
+        """What the forward pass multiplies by; computed afresh, so that writing into it changes no layer."""
+        weight = self.weight
+        check_dtype(weight.dtype)
+        return self.constrain(weight)
+
+    def forward_weight(self) -> Tensor:
+        """`effective_weight`, taken from the cache in eval mode as long as no bit it depends on has changed."""
         if self.training or torch.compiler.is_compiling():
-            return self.constrain(self.weight)
+            return self.effective_weight
         sources = self.sources()
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in sources):
-            return self.constrain(self.weight)
-        state = _state_of(sources)
-        if state is None:
-            return self.constrain(self.weight)
-        if self._cache is None or not _same_state(self._cache[0], state):
-            with torch.inference_mode(False), torch.no_grad():
-                self._cache = (state, self.constrain(self.weight))
-        return self._cache[1]
+            return self.effective_weight
+        if self._cache is not None and not changed(self._cache[0], sources):
+            return self._cache[1]
+        snapshot = take(sources)  # before computing: a change in between is then noticed
+        if snapshot is None:
+            return self.effective_weight
+        with torch.inference_mode(False), torch.no_grad():
+            weight = self.effective_weight
+        self._cache = (snapshot, weight)
+        return weight
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cache": None}
-
-
-def _state_of(sources: tuple[Tensor, ...]) -> tuple[Any, ...] | None:
-    """A fingerprint of the tensors, or None where they cannot be cached (vmap, fake or otherwise wrapped tensors).
-
-    The version counter sees every in-place operation but not writes through `.data` or numpy views; the sum and a
-    strided sample see those.
-    """
-    state: list[Any] = []
-    for tensor in sources:
-        if type(tensor) not in (Tensor, nn.Parameter) or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-            return None
-        if tensor.is_inference() or tensor.is_meta:
-            return None
-        with torch.no_grad():
-            flat = tensor.detach().reshape(-1)
-            sample = flat[:: max(1, flat.numel() // _SAMPLES)].clone()
-            state.append((tensor.data_ptr(), tensor._version, tensor.dtype, tensor.shape, sample, flat.sum()))
-    return tuple(state)
-
-
-def _same_state(old: tuple[Any, ...], new: tuple[Any, ...]) -> bool:
-    return len(old) == len(new) and all(
-        a[:4] == b[:4] and a[4].device == b[4].device and torch.equal(a[4], b[4]) and torch.equal(a[5], b[5])
-        for a, b in zip(old, new, strict=True)
-    )

@@ -12,7 +12,7 @@ from ..norms import Norm
 from . import gradients
 from .constrained import ConstrainedLayer
 from .linear import check_bound
-from .precision import with_full_precision
+from .precision import check_dtype, with_full_precision
 
 __all__ = ["LipschitzConv2d"]
 
@@ -57,6 +57,7 @@ class LipschitzConv2d(ConstrainedLayer):
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, True, padding_mode, dtype=dtype
         )
         self.weight, self.bias = nn.Parameter(plain.weight.detach()), plain.bias
+        check_dtype(self.weight.dtype)
         with torch.no_grad():
             self.weight.div_(self.weight.abs().sum((1, 2, 3), keepdim=True)).mul_(self.bound)
         del plain.weight, plain.bias
@@ -68,7 +69,7 @@ class LipschitzConv2d(ConstrainedLayer):
 
     def forward(self, x: Tensor) -> Tensor:
         convolve = self._plain[0]._conv_forward
-        return with_full_precision(convolve, x, self.effective_weight, self.bias, not self.training)
+        return with_full_precision(convolve, x, self.forward_weight(), self.bias, not self.training, True)
 
     def promise_record(self) -> dict[str, Any]:
         return {"norm": self.norm.name, "bound": self.bound, "convolution": True}

@@ -156,13 +156,13 @@ class ConvexMLP(PromiseRecord):
         return {"form": "convex", "lower": self.slopes.lower.tolist(), "upper": self.slopes.upper.tolist()}
 
     @torch.no_grad()
-    def wire_lattice(self, x: Tensor) -> None:
+    def wire_lattice(self, x: Tensor, minima: int, spread: float) -> None:
         """See `init.lattice_`."""
         from .lattice import wire_convex
 
         for trunk in self.trunks:
             assert isinstance(trunk, ConvexTrunk)
-            wire_convex(trunk, x)
+            wire_convex(trunk, x, minima, spread)
 
 
 def _groups(bounds: SlopeBounds, out_features: int) -> list[tuple[list[int], Any]]:

@@ -85,12 +85,12 @@ class WithFreeBranch(nn.Module):
 
 
 def _dense(branch: nn.Module) -> FreeBranch:
-    layers = list(branch) if isinstance(branch, nn.Sequential) else [branch]
+    layers = list(branch) if type(branch) is nn.Sequential else [branch]  # a subclass may do anything
     weights: list[Any] = []
     biases: list[Any] = []
     activations: list[str] = []
     for layer in layers:
-        if isinstance(layer, nn.Linear):
+        if type(layer) is nn.Linear:
             weight = layer.weight.detach().double().cpu().numpy()
             weights.append(weight)
             biases.append(weight[:, 0] * 0 if layer.bias is None else layer.bias.detach().double().cpu().numpy())

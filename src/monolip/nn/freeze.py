@@ -23,12 +23,14 @@ from ..slopes import SlopeBounds
 from .activations import GroupSort, Householder
 from .conv import LipschitzConv2d
 from .linear import LipschitzLinear
+from .mlp import LipschitzMLP
 from .normalise import normalise
 from .sequential import LipschitzSequential
 
 __all__ = ["freeze_convex", "freeze_lipschitz", "freeze_slope_bounded"]
 
 FloatArray = NDArray[np.float64]
+_FORWARDS = (LipschitzSequential.forward, LipschitzMLP.forward)  # a subclass with its own computes something else
 Layers = tuple[list[FloatArray], list[FloatArray], list[Activation], list[Norm]]
 
 
@@ -36,8 +38,8 @@ def freeze_convex(model: Any) -> FrozenNetwork:
     """ConvexMLP -> convex form: slopes clipped or projected exactly, mixing rows with sum exactly 1."""
     trunks = []
     for k, trunk in enumerate(model.trunks):
-        first = trunk.first.promise.exact(_numpy(trunk.first.weight))
-        mixing = [on_simplex(_numpy(layer.weight.detach().double().softmax(-1))) for layer in trunk.mixing]
+        first = trunk.first.promise.exact(_numpy(trunk.first.effective_weight))
+        mixing = [on_simplex(_numpy(layer.constrain(layer.weight.detach().double()))) for layer in trunk.mixing]
         biases = [_numpy(layer.bias) for layer in (trunk.first, *trunk.mixing)]
         outputs, factors = np.array(model.outputs[k]), _numpy(model.factors(k))
         for factor in np.unique(factors):
@@ -77,7 +79,7 @@ def freeze_lipschitz(model: LipschitzSequential) -> FrozenNetwork:
     slopes = SlopeBounds(np.full(d, -bound), np.full(d, bound))
     layers = _layers_of(model)
     zero = np.zeros((n_outputs, d))
-    trunks = _trunks(layers, list(range(n_outputs)), zero, np.full(d, bound), np.ones(n_outputs), slopes)
+    trunks = _trunks(layers, list(range(n_outputs)), zero, np.ones(d), np.full(n_outputs, bound), slopes)
     return FrozenNetwork(slopes, (tuple(trunks),))
 
 
@@ -108,14 +110,15 @@ def _trunks(
 @torch.no_grad()
 def _layers_of(module: nn.Module) -> Layers:
     """Weights of norm at most 1 exactly, biases divided by the bounds so far, activations and norms."""
-    if not isinstance(module, LipschitzSequential):
+    if not isinstance(module, LipschitzSequential) or type(module).forward not in _FORWARDS:
         raise FreezeError(
             f"only LipschitzMLP and LipschitzSequential can be frozen; got {type(module).__name__}; its forward pass "
             "is code, and a FrozenNetwork holds data alone."
         )
+    module._check()
     layers: Layers = ([], [], [], [])
     weights, biases, activations, norms = layers
-    scale = float(getattr(module, "input_scale", 1.0))
+    scale = module.input_scale
     before: Activation | None = None
     for position, layer in enumerate(module.layers):
         if isinstance(layer, LipschitzLinear):
@@ -129,7 +132,7 @@ def _layers_of(module: nn.Module) -> Layers:
             norms.append(layer.norm)
             before = None
         else:
-            before = _activation(layer, position, before, len(biases[-1]))
+            before = _activation(layer, position, before, len(biases[-1]) if biases else 0)
     if before is not None:
         raise FreezeError("a network must end with a linear layer to be frozen; got an activation last; add a layer.")
     return layers
@@ -164,7 +167,7 @@ def _activation(layer: nn.Module, position: int, before: Activation | None, widt
     reason = (
         "convolutions are not stored in a FrozenNetwork"
         if isinstance(layer, LipschitzConv2d)
-        else ("it is not positively homogeneous, so bounds cannot be moved through it")
+        else "a FrozenNetwork stores no such activation"
     )
     raise FreezeError(
         f"layer {position} ({type(layer).__name__}) cannot be frozen: {reason}; use LipschitzLinear with GroupSort, "
@@ -174,4 +177,6 @@ def _activation(layer: nn.Module, position: int, before: Activation | None, widt
 
 def _numpy(tensor: Tensor) -> FloatArray:
     array: FloatArray = tensor.detach().double().cpu().numpy()
+    if not np.isfinite(array).all():
+        raise FreezeError("parameters must be finite to be frozen; got NaN or infinity; train again, more gently.")
     return array

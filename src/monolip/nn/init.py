@@ -82,10 +82,15 @@ def hinge_(first: Any, x: Tensor, group_size: int, shuffle: bool = True) -> None
 
 
 @torch.no_grad()
-def lattice_(model: nn.Module, x: Tensor) -> None:
-    """Wire a ConvexMLP, LipschitzMLP or SlopeBounded as a lattice: minima of pairs, then maxima, at rows of x.
+def lattice_(model: nn.Module, x: Tensor, *, minima: int = 1, spread: float = 1e-6) -> None:
+    """Wire a ConvexMLP, LipschitzMLP or SlopeBounded as a lattice: minima of groups, then maxima, at rows of x.
 
     Theorem 3 builds every function as a max of minima; this starts training from such a tree, whose pieces sit where
     the data are. Useful for functions with many kinks at the full slope; ordinary data do not need it.
+
+    Args:
+        x: inputs, shape (n, n_features).
+        minima: how many of the first hidden layers take minima; 0 starts from a maximum of affine functions.
+        spread: what a mixing row leaves to the units it was not wired to, so that training can still find them.
     """
-    model.wire_lattice(x)  # type: ignore[operator]  # each network knows its own layers
+    model.wire_lattice(x, minima, spread)  # type: ignore[operator]  # each network knows its own layers

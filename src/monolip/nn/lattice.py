@@ -1,4 +1,4 @@
-"""Wiring a network as a lattice of its first-layer units (Theorem 3): minima of groups first, then maxima."""
+"""Wiring a network as a lattice of its first-layer units (Theorem 3): minima of groups, then maxima."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from .linear import LipschitzLinear
 
 __all__ = ["wire_convex", "wire_paper"]
 
-_SPREAD = 0.02  # what a mixing row leaves to the units it was not wired to, so that training can still find them
-
-
-def wire_convex(trunk: Any, x: Tensor) -> None:
+def wire_convex(trunk: Any, x: Tensor, minima: int, spread: float) -> None:
     """`init.lattice_` for one trunk of a ConvexMLP."""
     first = trunk.first
     _ridges_(first.weight, first._lower, first._upper, trunk.group_sizes[0] if trunk.mixing else 1)
@@ -27,13 +24,13 @@ def wire_convex(trunk: Any, x: Tensor) -> None:
         return
     init.hinge_(first, _ordered(x), trunk.group_sizes[0], shuffle=False)
     for k, layer in enumerate(trunk.mixing):
-        chosen = _wiring(layer.weight, trunk.group_sizes[k], first=k == 0, last=k == len(trunk.mixing) - 1)
-        share = (1 - _SPREAD) * chosen / chosen.sum(1, keepdim=True) + _SPREAD / chosen.shape[1]
-        layer.weight.copy_(share.log())
+        chosen = _wiring(layer.weight, trunk.group_sizes[k], lowest=k < minima, last=k == len(trunk.mixing) - 1)
+        share = (1 - spread) * chosen / chosen.sum(1, keepdim=True) + spread / chosen.shape[1]
+        layer.weight.copy_(share.log() / layer.SHARPNESS)
         layer.bias.zero_()
 
 
-def wire_paper(model: Any, x: Tensor) -> None:
+def wire_paper(model: Any, x: Tensor, minima: int) -> None:
     """`init.lattice_` for a LipschitzMLP or LipschitzSequential."""
     layers = [layer for layer in model.layers if isinstance(layer, LipschitzLinear)]
     activations = [layer for layer in model.layers if isinstance(layer, GroupSort | Householder)]
@@ -44,7 +41,7 @@ def wire_paper(model: Any, x: Tensor) -> None:
     _ridges_(layers[0].weight, -limit, limit, sizes[0])
     init.hinge_(layers[0], _ordered(x) * getattr(model, "input_scale", 1.0), sizes[0], shuffle=False)
     for k, layer in enumerate(layers[1:]):
-        chosen = _wiring(layer.weight, sizes[k], first=k == 0, last=k == len(layers) - 2)
+        chosen = _wiring(layer.weight, sizes[k], lowest=k < minima, last=k == len(layers) - 2)
         layer.weight.copy_(layer.bound * chosen / chosen.sum(1, keepdim=True))
         if layer.bias is not None:
             layer.bias.zero_()
@@ -66,10 +63,10 @@ def _ordered(x: Tensor) -> Tensor:
     return x[x[:, 0].argsort()]
 
 
-def _wiring(weight: Tensor, group_size: int, first: bool, last: bool) -> Tensor:
-    """0/1 rows over sorted groups: unit j takes the minimum (after the first layer) or maximum of group j."""
+def _wiring(weight: Tensor, group_size: int, lowest: bool, last: bool) -> Tensor:
+    """0/1 rows over sorted groups: unit j takes the minimum (`lowest`) or maximum of group j."""
     rows, columns = weight.shape
-    picked = 0 if first else group_size - 1
+    picked = 0 if lowest else group_size - 1
     groups = columns // group_size
     chosen = torch.zeros_like(weight)
     if last:  # the output averages the groups that are left: one, if widths shrink to a single group

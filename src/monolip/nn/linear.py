@@ -15,7 +15,7 @@ from . import init
 from .activations import Householder
 from .constrained import ConstrainedLayer
 from .normalise import normalise
-from .precision import with_full_precision
+from .precision import check_dtype, with_full_precision
 from .projection import project_, watch
 
 __all__ = ["LipschitzLinear"]
@@ -67,12 +67,15 @@ class LipschitzLinear(ConstrainedLayer):
         self._after: tuple[Householder, ...] = ()  # a tuple, so that torch does not register it as a submodule
         self.weight = nn.Parameter(torch.empty(out_features, in_features, dtype=dtype, device=device))
         self.bias = nn.Parameter(torch.zeros(out_features, dtype=dtype, device=device)) if bias else None
+        check_dtype(self.weight.dtype)
+        if enforce == "step":
+            watch(self)
         self.reset_parameters()
-        self._watch()
 
     def reset_parameters(self, spread: float = 0.0) -> None:
         """Start on the edge of the constraint (see `init.saturating_`)."""
         init.saturating_(self.weight, self.norm, self.bound, spread)
+        project_(self)
 
     def follow(self, activation: nn.Module) -> None:
         """Count the gain of the activation before this layer inside this layer's norm (Householder only)."""
@@ -86,6 +89,11 @@ class LipschitzLinear(ConstrainedLayer):
         if self.rule is Rule.PROJECT:
             raise StructureError(
                 "the Euclidean projection knows no Householder gain; got rule=PROJECT after Householder; use Rule.CAP."
+            )
+        if self._after and self._after[0] is not activation:
+            raise StructureError(
+                "a layer pays for the gain of one Householder activation; this one follows another already; give each "
+                "its own LipschitzLinear."
             )
         self._after = (activation,)
 
@@ -101,27 +109,27 @@ class LipschitzLinear(ConstrainedLayer):
         )
 
     def sources(self) -> tuple[Tensor, ...]:
-        return (self.weight, *(activation.directions for activation in self._after))
+        return (self.weight, self._after[0].directions) if self._after else (self.weight,)
 
     def forward(self, x: Tensor) -> Tensor:
-        return with_full_precision(functional.linear, x, self.effective_weight, self.bias, not self.training)
+        return with_full_precision(functional.linear, x, self.forward_weight(), self.bias, not self.training)
 
     def promise_record(self) -> dict[str, Any]:
         return {"norm": self.norm.name, "bound": self.bound, "rule": self.rule.name, "per_vector": self.per_vector}
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        if self.enforce == "step":
-            project_(self)
+        project_(self)
         return super().state_dict(*args, **kwargs)
 
-    def _watch(self) -> None:
-        if self.enforce == "step":
-            watch(self)
-            project_(self)
+    def _load_from_state_dict(self, *args: Any) -> None:
+        super()._load_from_state_dict(*args)
+        project_(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:  # after unpickling and deepcopy: watch the copy as well
         super().__setstate__(state)
-        self._watch()
+        if self.enforce == "step":
+            watch(self)
+            project_(self)
 
     def extra_repr(self) -> str:
         return f"{self.in_features}, {self.out_features}, norm={self.norm.name}, bound={self.bound:g}"

@@ -108,14 +108,9 @@ class LipschitzMLP(PromiseRecord, LipschitzSequential):
         """What inputs are multiplied by: the whole bound where the budget is spent at the input."""
         return self.bound if self.budget == "input" else 1.0
 
-    @property
-    def lipschitz_bound(self) -> float:
-        """Input scale times the product of the layers' bounds."""
-        return self.input_scale * super().lipschitz_bound
-
     def forward(self, x: Tensor) -> Tensor:
         if self.input_scale != 1.0:
-            x = x.to(next(self.parameters()).dtype) * self.input_scale
+            x = x.to(next(self.constrained_layers()).weight.dtype) * self.input_scale
         return super().forward(x)
 
     def promise_record(self) -> dict[str, Any]:

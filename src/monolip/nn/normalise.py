@@ -8,7 +8,7 @@ from torch import Tensor
 from ..norms import Norm, Rule
 from . import gradients
 
-__all__ = ["normalise", "project_l1_ball", "sizes"]
+__all__ = ["normalise", "project_l1_ball", "reflect", "sizes"]
 
 
 def normalise(
@@ -30,13 +30,12 @@ def normalise(
         straight_through: see `gradients`; False gives the exact gradient.
     """
     if rule is Rule.PROJECT:
-        projected = _projected(weight, norm, bound)
-        return gradients.project(weight, projected) if straight_through else projected
+        return _projected(weight, norm, bound, straight_through)
     size = sizes(weight, norm, directions)
     if not per_vector:
         size = size.amax().reshape(1, 1)
     if rule is Rule.ALWAYS:
-        return weight * (bound / torch.where(size > 0, size, torch.ones_like(size)))
+        return _on_the_boundary(weight, size, bound, straight_through and norm is Norm.L1_TO_LINF and per_vector)
     if rule is Rule.CAP:
         factor = bound / size.clamp(min=bound)
     else:
@@ -54,7 +53,8 @@ def sizes(weight: Tensor, norm: Norm, directions: Tensor | None = None) -> Tenso
         return weight.abs()
     if norm is Norm.LINF_TO_LINF:
         return weight.abs().sum(1, keepdim=True)
-    return weight.square().sum(1, keepdim=True).sqrt()
+    scale = _largest(weight)  # squares of entries near 1e-23 vanish in float32, those near 1e20 overflow
+    return scale * torch.linalg.vector_norm(weight / scale, dim=1, keepdim=True)
 
 
 def _sizes_after_reflection(weight: Tensor, norm: Norm, directions: Tensor) -> Tensor:
@@ -63,8 +63,7 @@ def _sizes_after_reflection(weight: Tensor, norm: Norm, directions: Tensor) -> T
     Linf -> Linf: sum over groups of max(|w_g|_1, |w_g R_g|_1). The two L1 norms: the larger over both, per group.
     """
     groups = weight.reshape(weight.shape[0], *directions.shape)
-    along = (groups * directions).sum(-1, keepdim=True) / directions.square().sum(-1, keepdim=True)
-    both = torch.stack([groups, groups - 2.0 * along * directions]).abs()
+    both = torch.stack([groups, reflect(groups, directions)[1]]).abs()
     if norm is Norm.LINF_TO_LINF:
         return both.sum(-1).amax(0).sum(-1, keepdim=True)
     if norm is Norm.L1_TO_L1:
@@ -73,14 +72,44 @@ def _sizes_after_reflection(weight: Tensor, norm: Norm, directions: Tensor) -> T
     return both.amax(0).amax(-1, keepdim=True).expand(groups.shape).reshape(weight.shape)
 
 
-def _projected(weight: Tensor, norm: Norm, bound: float) -> Tensor:
+def reflect(z: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
+    """v.z per group and the reflection z - 2 v (v.z) / (v.v), Eq. 13; a direction of zero reflects nothing.
+
+    Directions are divided by their largest entry first: the same reflections, and no square overflows or vanishes.
+    """
+    v = directions / _largest(directions)
+    along = (z * v).sum(-1, keepdim=True)
+    return along, z - 2.0 * along / v.square().sum(-1, keepdim=True).clamp(min=1.0) * v
+
+
+def _largest(vectors: Tensor) -> Tensor:
+    """The largest magnitude in each row, as a constant; 1 for a row of zeros."""
+    size = vectors.detach().abs().amax(-1, keepdim=True)
+    return torch.where(size > 0, size, torch.ones_like(size))
+
+
+def _on_the_boundary(weight: Tensor, size: Tensor, bound: float, entries: bool) -> Tensor:
+    """b W / |W|; where vectors are single `entries`, b sign(W) has no gradient, so the one-sided one is used.
+
+    A vector too short to have digits (below 1e-31 in float32) counts as that short: it stays inside the boundary.
+    """
+    kind = torch.finfo(size.dtype)
+    size = size.clamp(min=kind.tiny / kind.eps * max(1.0, bound))
+    return weight * gradients.one_sided(bound / size) if entries else weight / size * bound
+
+
+def _projected(weight: Tensor, norm: Norm, bound: float, straight_through: bool) -> Tensor:
+    """Rule.PROJECT; the normal along which a straight-through gradient is cut is an entry's, a column's or a row's."""
     if norm is Norm.L1_TO_LINF:
-        return weight.clamp(-bound, bound)
+        limit = torch.full_like(weight, bound)
+        return gradients.clip(weight, -limit, limit) if straight_through else weight.clamp(-bound, bound)
+    vectors = weight.T if norm is Norm.L1_TO_L1 else weight
     if norm is Norm.L2_TO_LINF:
-        return weight * (bound / sizes(weight, norm).clamp(min=bound))
-    if norm is Norm.L1_TO_L1:
-        return project_l1_ball(weight.T, bound).T
-    return project_l1_ball(weight, bound)
+        projected = weight * (bound / sizes(weight, norm).clamp(min=bound))
+    else:
+        projected = project_l1_ball(vectors, bound)
+    result = gradients.project(vectors, projected) if straight_through else projected
+    return result.T if norm is Norm.L1_TO_L1 else result
 
 
 def project_l1_ball(rows: Tensor, bound: float = 1.0) -> Tensor:
@@ -92,4 +121,6 @@ def project_l1_ball(rows: Tensor, bound: float = 1.0) -> Tensor:
     active = (ordered > thresholds).sum(-1, keepdim=True).clamp(min=1)
     t = thresholds.gather(-1, active - 1)
     inside = magnitude.sum(-1, keepdim=True) <= bound
-    return torch.where(inside, rows, rows.sign() * (magnitude - t).clamp(min=0.0))
+    nearest = torch.where(inside, rows, rows.sign() * (magnitude - t).clamp(min=0.0))
+    # |v| - t cancels where rows are long, so the sum may miss the bound by far more than an ulp: scale it back
+    return nearest * (bound / nearest.detach().abs().sum(-1, keepdim=True).clamp(min=bound))

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..errors import PrecisionError
 
-__all__ = ["FullPrecision", "check_dtype", "matmul_may_be_reduced", "with_full_precision"]
+__all__ = ["FullPrecision", "check_dtype", "may_be_reduced", "with_full_precision"]
 
 _ALLOWED = (torch.float32, torch.float64)
 
@@ -28,10 +28,18 @@ def check_dtype(dtype: torch.dtype) -> None:
         )
 
 
-@torch.compiler.assume_constant_result  # a flag of the process, not a tensor: torch.compile may read it while tracing
-def matmul_may_be_reduced() -> bool:
-    """Whether torch may run float32 matrix products in TF32 or bfloat16."""
-    return torch.get_float32_matmul_precision() != "highest"
+@torch.compiler.assume_constant_result  # flags of the process, not tensors: torch.compile may read them while tracing
+def may_be_reduced(device: str, convolution: bool = False) -> bool:
+    """Whether torch may run float32 products on this device in TF32 or bfloat16 (cuDNN convolutions: by default)."""
+    try:
+        if convolution and device == "cuda":
+            return bool(torch.backends.cudnn.allow_tf32)
+        if convolution:
+            precision = getattr(getattr(torch.backends.mkldnn, "conv", None), "fp32_precision", "none")
+            return precision not in ("none", "ieee")
+        return torch.get_float32_matmul_precision() != "highest"
+    except RuntimeError:  # torch does not answer where its old and its new switches were both used: assume the worst
+        return True
 
 
 def with_full_precision(
@@ -40,21 +48,24 @@ def with_full_precision(
     weight: Tensor,
     bias: Tensor | None,
     evaluating: bool,
+    convolution: bool = False,
 ) -> Tensor:
     """product(x, weight, bias) in the weight's own type, autocast switched off; in float64 where TF32 is allowed.
 
     `evaluating` says that the result is a prediction, not a training step: training in TF32 costs no promise, because
     weights are constrained in full precision and frozen in float64.
     """
-    dtype = weight.dtype
-    widen = evaluating and dtype == torch.float32 and matmul_may_be_reduced()
+    dtype, device = weight.dtype, weight.device.type
+    widen = evaluating and dtype == torch.float32 and may_be_reduced(device, convolution)
     if widen:
         weight, bias = weight.double(), None if bias is None else bias.double()
-    if torch.is_autocast_enabled(x.device.type):
-        with torch.autocast(x.device.type, enabled=False):
-            result = product(x.to(weight.dtype), weight, bias)
+    if x.dtype is not weight.dtype:
+        x = x.to(weight.dtype)
+    if device != "meta" and torch.is_autocast_enabled(device):
+        with torch.autocast(device, enabled=False):
+            result = product(x, weight, bias)
     else:
-        result = product(x.to(weight.dtype), weight, bias)
+        result = product(x, weight, bias)
     return result.to(dtype) if widen else result
 
 

@@ -16,12 +16,12 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 __all__ = ["project_", "watch"]
 
-_WATCHED: WeakKeyDictionary[nn.Module, None] = WeakKeyDictionary()
+_WATCHED: WeakKeyDictionary[Any, None] = WeakKeyDictionary()
 _hook: Any = None
 
 
 def watch(layer: nn.Module) -> None:
-    """Project `layer` after every optimiser step that touches its weight."""
+    """Project `layer` after every optimiser step that touches a parameter its effective weight depends on."""
     global _hook
     if _hook is None:
         _hook = register_optimizer_step_post_hook(_after_step)
@@ -40,12 +40,14 @@ def project_(module: nn.Module) -> None:
 
 
 def _project_layer(layer: Any) -> None:
-    layer.weight.copy_(layer.constrain(layer.weight))
+    feasible = layer.constrain(layer.weight)
+    if not torch.equal(feasible, layer.weight):  # a write would invalidate a graph that waits for its backward pass
+        layer.weight.copy_(feasible)
 
 
 @torch.no_grad()
 def _after_step(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
     stepped = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     for layer in list(_WATCHED):
-        if id(layer.weight) in stepped:
+        if any(id(source) in stepped for source in layer.sources()):
             _project_layer(layer)

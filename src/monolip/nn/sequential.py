@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -18,8 +18,8 @@ from .linear import LipschitzLinear
 
 __all__ = ["LipschitzSequential"]
 
-# Element-wise, or rearranging: 1-Lipschitz in every Lp. (LeakyReLU only with a slope of at most 1.)
-_UNIT_GAIN = (nn.ReLU, nn.Tanh, nn.Identity, nn.Hardtanh, nn.Flatten, nn.LeakyReLU)
+# Element-wise, or rearranging: 1-Lipschitz in every Lp. So is LeakyReLU, with a slope of at most 1.
+_UNIT_GAIN = (nn.ReLU, nn.Tanh, nn.Identity, nn.Hardtanh, nn.Flatten)
 
 
 class LipschitzSequential(nn.Module):
@@ -41,8 +41,16 @@ class LipschitzSequential(nn.Module):
     def __init__(self, *layers: nn.Module) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
-        constrained = list(self.constrained_layers())
-        if not constrained or not isinstance(layers[0], LipschitzLinear | LipschitzConv2d):
+        self._checked: tuple[nn.Module, ...] = ()
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse layers that do not compose; `forward` asks again, since `layers` can be changed after construction."""
+        layers = tuple(self.layers)
+        if layers and layers == self._checked:
+            return
+        constrained = [layer for layer in layers if _is_constrained(layer)]
+        if not constrained or layers[0] is not constrained[0]:
             raise StructureError("a Lipschitz network starts with a constrained layer; got none; add LipschitzLinear.")
         check_chain([layer.norm for layer in constrained])
         for before, layer in pairwise(layers):
@@ -55,27 +63,27 @@ class LipschitzSequential(nn.Module):
                 )
         if isinstance(layers[-1], Householder):
             raise PromiseError("the gain of Householder is paid by the layer after it; got none; end with a layer.")
+        self._checked = layers
 
     def constrained_layers(self) -> Iterator[LipschitzLinear | LipschitzConv2d]:
-        """The layers that carry a norm; raises for a layer that states no Lipschitz constant."""
-        for layer in self.layers:
-            if isinstance(layer, LipschitzLinear | LipschitzConv2d):
-                yield layer
-            elif not _has_unit_gain(layer):
-                raise PromiseError(
-                    f"every layer must state a Lipschitz constant; {type(layer).__name__} does not; use "
-                    "LipschitzLinear, LipschitzConv2d, GroupSort, Householder or an element-wise activation of torch."
-                )
+        """The layers that carry a norm."""
+        self._check()
+        return (layer for layer in self._checked if isinstance(layer, LipschitzLinear | LipschitzConv2d))
+
+    @property
+    def input_scale(self) -> float:
+        """What inputs are multiplied by before the first layer."""
+        return 1.0
 
     @property
     def lipschitz_bound(self) -> float:
-        """Product of the layers' bounds (gains of Householder are paid inside the next layer)."""
-        return math.prod(layer.bound for layer in self.constrained_layers())
+        """Input scale times the product of the layers' bounds (the next layer pays for the gain of a Householder)."""
+        return self.input_scale * math.prod([layer.bound for layer in self.constrained_layers()])
 
     @property
     def domain(self) -> float:
         """p of the input norm."""
-        return next(iter(self.constrained_layers())).norm.domain
+        return next(self.constrained_layers()).norm.domain
 
     @property
     def norms(self) -> tuple[Norm, ...]:
@@ -83,14 +91,15 @@ class LipschitzSequential(nn.Module):
 
     @property
     def in_features(self) -> int:
-        return int(next(iter(self.constrained_layers())).weight.shape[1])
+        return int(next(self.constrained_layers()).weight.shape[1])
 
     @property
     def out_features(self) -> int:
         return int(list(self.constrained_layers())[-1].weight.shape[0])
 
     def forward(self, x: Tensor) -> Tensor:
-        for layer in self.layers:
+        self._check()
+        for layer in self._checked:
             x = layer(x)
         return x
 
@@ -101,14 +110,21 @@ class LipschitzSequential(nn.Module):
         return freeze_lipschitz(self)
 
     @torch.no_grad()
-    def wire_lattice(self, x: Tensor) -> None:
+    def wire_lattice(self, x: Tensor, minima: int, spread: float) -> None:
         """See `init.lattice_`."""
         from .lattice import wire_paper
 
-        wire_paper(self, x)
+        wire_paper(self, x, minima)
 
 
-def _has_unit_gain(layer: nn.Module) -> bool:
-    if type(layer) is nn.LeakyReLU:
-        return abs(layer.negative_slope) <= 1
-    return type(layer) in (GroupSort, Householder, *_UNIT_GAIN)  # a subclass may do anything
+def _is_constrained(layer: nn.Module) -> TypeGuard[LipschitzLinear | LipschitzConv2d]:
+    """Whether a layer carries a norm; raises for one that states no Lipschitz constant. A subclass may do anything."""
+    if type(layer) in (LipschitzLinear, LipschitzConv2d):
+        return True
+    flat = type(layer) is nn.LeakyReLU and abs(layer.negative_slope) <= 1
+    if not flat and type(layer) not in (GroupSort, Householder, *_UNIT_GAIN):
+        raise PromiseError(
+            f"every layer must state a Lipschitz constant; {type(layer).__name__} does not; use LipschitzLinear, "
+            "LipschitzConv2d, GroupSort, Householder or an element-wise activation of torch, none of them subclassed."
+        )
+    return False

@@ -124,12 +124,12 @@ class SlopeBounded(PromiseRecord, FullPrecision):
         return {"form": "paper", "lower": self.slopes.lower.tolist(), "upper": self.slopes.upper.tolist()}
 
     @torch.no_grad()
-    def wire_lattice(self, x: Tensor) -> None:
+    def wire_lattice(self, x: Tensor, minima: int, spread: float) -> None:
         """See `init.lattice_`."""
         from .lattice import wire_paper
 
         for k, trunk in enumerate(self.trunks):
-            wire_paper(trunk, x * getattr(self, f"_radius_{k}"))
+            wire_paper(trunk, x * getattr(self, f"_radius_{k}"), minima)
 
 
 def check_states_its_bound(module: nn.Module) -> None:

@@ -1,0 +1,118 @@
+"""What a promise costs: latency of one prediction, and time of a training step, against the same plain layers.
+
+    python benchmarks/overhead.py            writes results/overhead.json; one thread, about two minutes
+
+Every repetition times all networks one after the other, so that a busy moment of the machine hits them alike; the
+figure reported is the median over repetitions of the ratio to the plain stack. The reference package stands beside:
+pip install --no-deps monotonicnetworks==1.5.1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from record import record
+from reference import reference_network
+from torch import Tensor, nn
+
+from monolip import SlopeBounds
+from monolip.nn import ConvexMLP, GroupSort, LipschitzMLP, SlopeBounded
+
+LATENCY_SHAPES = ((64, 512, 512, 1), (16, 128, 128, 1), (8, 32, 32, 1))
+STEP_WIDTHS, BATCH, FEATURES = (16, 128, 1024), 256, 16
+
+
+class MinMax(nn.Module):
+    """The plain stack's sort of pairs: a minimum and a maximum."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, second = x.view(*x.shape[:-1], -1, 2).unbind(-1)
+        return torch.stack((torch.minimum(first, second), torch.maximum(first, second)), -1).view(x.shape)
+
+
+def plain(widths: Sequence[int], sort: Callable[[], nn.Module]) -> nn.Module:
+    layers: list[nn.Module] = []
+    for k, (before, after) in enumerate(pairwise(widths)):
+        layers += [sort(), nn.Linear(before, after)] if k else [nn.Linear(before, after)]
+    return nn.Sequential(*layers)
+
+
+def networks(widths: Sequence[int], sort: Callable[[], nn.Module]) -> dict[str, nn.Module]:
+    d, hidden = widths[0], tuple(widths[1:-1])
+    slopes = SlopeBounds.from_monotonic_cst([1] * d, 1.0)
+    return {
+        "plain": plain(widths, sort),
+        "LipschitzMLP": LipschitzMLP(d, 1, hidden),
+        "SlopeBounded": SlopeBounded(LipschitzMLP(d, 1, hidden), slopes),
+        "ConvexMLP": ConvexMLP(slopes, 1, hidden),
+        "reference": reference_network(tuple(widths)),
+    }
+
+
+def interleaved(calls: dict[str, Callable[[], Any]], repetitions: int, inner: int) -> dict[str, dict[str, float]]:
+    """Median microseconds of each call, and median ratio to "plain" within a repetition."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repetitions):
+        for name, call in calls.items():
+            call()  # warm caches after the others have used them
+            start = time.perf_counter()
+            for _ in range(inner):
+                call()
+            times[name].append((time.perf_counter() - start) / inner * 1e6)
+    base = times["plain"]
+    return {
+        name: {
+            "microseconds": round(statistics.median(values), 1),
+            "ratio": round(statistics.median([a / b for a, b in zip(values, base, strict=True)]), 3),
+        }
+        for name, values in times.items()
+    }
+
+
+def latency(widths: Sequence[int]) -> dict[str, Any]:
+    x = torch.randn(1, widths[0])
+    models = {name: model.eval() for name, model in networks(widths, MinMax).items()}
+    with torch.no_grad():
+        calls = {name: (lambda model=model: model(x)) for name, model in models.items()}
+        return {"shape": "-".join(map(str, widths)), "batch": 1, **interleaved(calls, 300, 10)}
+
+
+def training_step(width: int) -> dict[str, Any]:
+    x, y = torch.randn(BATCH, FEATURES), torch.randn(BATCH, 1)
+    calls: dict[str, Callable[[], Any]] = {}
+    for name, model in networks((FEATURES, width, width, 1), lambda: GroupSort(2)).items():
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+
+        def step(model: nn.Module = model, optimizer: torch.optim.Optimizer = optimizer) -> None:
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+        calls[name] = step
+    many = width < 1000
+    return {"width": width, "batch": BATCH, **interleaved(calls, 100 if many else 15, 5 if many else 1)}
+
+
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None).parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    results = {
+        "latency": [latency(widths) for widths in LATENCY_SHAPES],
+        "training_step": [training_step(width) for width in STEP_WIDTHS],
+    }
+    for kind, rows in results.items():
+        for row in rows:
+            ratios = {name: cell["ratio"] for name, cell in row.items() if isinstance(cell, dict)}
+            print(kind, row.get("shape") or row.get("width"), row["plain"]["microseconds"], "us", ratios)
+    print(record("overhead", results, ("torch", "monotonicnetworks"), threads=1, features=FEATURES))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Batches in lanes: which rows come next, and the network's outputs for 64 of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine._compile import compiled
+from monolip.engine._gradient import forward
+from monolip.engine._lane_ops import gather_square
+from monolip.engine._pairs import draw
+from monolip.engine._training_layout import LANES, OUTPUT_AT
+
+__all__ = ["AHEAD", "Data", "Lanes", "State", "Stepped", "block_forward", "next_rows"]
+
+FloatArray = NDArray[Any]
+Table = NDArray[np.int64]
+AHEAD = 16  # rows known beyond the block, for prefetching
+
+
+class Data(NamedTuple):
+    """Rows: x (n, d padded), y (n, targets), weight (n,) of mean 1, offset (n, outputs) or (0, outputs)."""
+
+    x: FloatArray
+    y: FloatArray
+    weight: FloatArray
+    offset: FloatArray
+    residual: FloatArray  # (outputs, d) of paper form, or (0, d)
+
+
+class Stepped(NamedTuple):
+    """Parameters and what steps them, all flat in the layout's order (means: one number a layer input)."""
+
+    params: FloatArray  # effective parameters: what is evaluated
+    raw: FloatArray  # paper form: what is stepped; convex form: empty
+    gradient: FloatArray
+    first_moment: FloatArray
+    second_moment: FloatArray
+    lower: FloatArray  # slope box, (first-layer rows * stride)
+    upper: FloatArray
+    means: FloatArray
+
+
+class Lanes(NamedTuple):
+    """Scratch of one block of 64 rows: activations, origins of sorted values, inputs as rows, gradients, targets."""
+
+    acts: FloatArray
+    origin: NDArray[np.int32]
+    rows_in: FloatArray
+    turned: FloatArray
+    d: FloatArray
+    spare: FloatArray
+    y: FloatArray
+    weight: FloatArray
+    rows: NDArray[np.int64]
+
+
+class State(NamedTuple):
+    """Everything a network in training owns; arrays only, changed in place, allocated once."""
+
+    stepped: Stepped
+    lanes: Lanes
+    average: FloatArray  # exponential average of params; stays in every convex set
+    order: NDArray[np.int32]  # the epoch's order of rows
+    random: NDArray[np.uint64]
+    clock: NDArray[np.int64]  # steps done, place in the epoch, rows that stay together in every epoch
+
+
+@compiled(fast=True, inner=True)
+def shuffle(order: NDArray[np.int32], random: NDArray[np.uint64], run: int) -> None:
+    """A new random order of runs of `run` rows (Fisher-Yates); each draw of 64 bits serves two."""
+    half = np.uint64(32)
+    i = order.size // run - 1
+    while i > 0:
+        bits = draw(random)
+        for part in (bits >> half, bits & np.uint64(0xFFFFFFFF)):
+            if i > 0:
+                j = np.int64((part * np.uint64(i + 1)) >> half)
+                order[i * run], order[j * run] = order[j * run], order[i * run]
+                for k in range(1, run):
+                    order[i * run + k], order[j * run + k] = order[j * run + k], order[i * run + k]
+                i -= 1
+
+
+@compiled(fast=True, inner=True)
+def next_rows(
+    order: NDArray[np.int32], random: NDArray[np.uint64], clock: NDArray[np.int64], rows: NDArray[np.int64], count: int
+) -> None:
+    """The next `count` rows of the epoch; a new order whenever all have been seen."""
+    at = clock[1]
+    for lane in range(count):
+        if at == order.size:
+            shuffle(order, random, clock[2])
+            at = 0
+        rows[lane] = order[at]
+        at += 1
+    clock[1] = at
+    for lane in range(count, LANES):  # unused lanes repeat rows, so that means over lanes stay those of the batch
+        rows[lane] = rows[lane % count]
+    for lane in range(AHEAD):  # what probably comes next, fetched into the cache while this block is worked on
+        rows[LANES + lane] = order[at + lane] if at + lane < order.size else rows[lane]
+
+
+@compiled(fast=True, inner=True)
+def put_inputs(x: FloatArray, rows: NDArray[np.int64], rows_in: FloatArray, acts: FloatArray) -> None:
+    """Copy 64 rows of x twice: as rows (lanes, width), and in lanes (width, lanes); rows has AHEAD more."""
+    width, square = x.shape[1], 64 // x.itemsize
+    for first in range(0, LANES, square):
+        for column in range(0, width, square):
+            gather_square(x, rows, first, column, width, rows_in, acts)
+
+
+@compiled(fast=True, inner=True)
+def put_targets(
+    y: FloatArray, weight: FloatArray, rows: NDArray[np.int64], count: int, share: float, y_lanes: FloatArray,
+    weight_lanes: FloatArray,
+) -> None:  # fmt: skip
+    """Targets and weights of 64 rows in lanes; lanes past `count` weigh nothing."""
+    scale = weight.dtype.type(share)
+    for lane in range(LANES):
+        weight_lanes[lane] = weight[rows[lane]] * scale if lane < count else weight.dtype.type(0)
+    for k in range(y.shape[1]):
+        for lane in range(LANES):
+            y_lanes[k * LANES + lane] = y[rows[lane], k]
+    for k in range(LANES, weight_lanes.size):
+        weight_lanes[k] = weight_lanes[k - LANES]
+
+
+@compiled(fast=True, inner=True)
+def add_known(
+    residual: FloatArray, offset: FloatArray, rows: NDArray[np.int64], acts: FloatArray, outputs: FloatArray
+) -> None:
+    """f = network + center . x + offset: add what is not learned to the outputs (outputs * lanes)."""
+    for k in range(residual.shape[0]):
+        for j in range(residual.shape[1]):
+            slope = residual[k, j]
+            if slope != 0:
+                out, x = outputs[k * LANES : (k + 1) * LANES], acts[j * LANES : (j + 1) * LANES]
+                for lane in range(LANES):
+                    out[lane] += slope * x[lane]
+    if offset.shape[0] > 0:
+        for k in range(offset.shape[1]):
+            for lane in range(LANES):
+                outputs[k * LANES + lane] += offset[rows[lane], k]
+
+
+@compiled(fast=True, inner=True)
+def block_forward(
+    data: Data, count: int, share: float, layers: Table, blocks: Table, params: FloatArray, lanes: Lanes
+) -> None:
+    """Outputs of the 64 rows named in lanes.rows, of which `count` count, into their place in lanes.acts."""
+    put_inputs(data.x, lanes.rows, lanes.rows_in, lanes.acts)
+    put_targets(data.y, data.weight, lanes.rows, count, share, lanes.y, lanes.weight)
+    forward(params, layers, blocks, lanes.acts, lanes.origin)
+    out_at = layers[-1, OUTPUT_AT] * LANES
+    add_known(data.residual, data.offset, lanes.rows, lanes.acts, lanes.acts[out_at:])

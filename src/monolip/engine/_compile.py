@@ -1,0 +1,61 @@
+"""One decorator for every compiled kernel: no GIL, numpy's error model, cached where a cache can be written."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+__all__ = ["compiled"]
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+def _engine_stamp() -> str:
+    """A digest of the engine's sources: numba's own stamp sees only the file of the outermost kernel."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        stat = path.stat()
+        digest.update(f"{path.name} {stat.st_mtime_ns} {stat.st_size}".encode())
+    return digest.hexdigest()
+
+
+_STAMP = _engine_stamp()
+
+
+def _dispatcher(function: Callable[..., Any], fast: bool, inner: bool, cache: bool) -> Any:
+    flags: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": cache}
+    if fast:
+        # fast kernels may reassociate and contract but must still see NaN and infinity: a diverging loss is reported
+        flags["fastmath"] = {"reassoc", "contract", "nsz", "arcp", "afn"}
+        # no reference counts: a slice would cost two atomic operations. Hence fast kernels must not allocate
+        flags["_nrt"] = False
+    if inner:
+        flags |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(**flags)(function)
+
+
+def compiled(*, fast: bool = False, inner: bool = False) -> Callable[[Kernel], Kernel]:
+    """Compile a kernel when it is first called; `fast` allows reassociation (training), never set for evaluation.
+
+    `fast` kernels allocate nothing: all their arrays come from the caller.
+    `inner` kernels are called by other kernels only; sparing their way from Python saves a third of the compilation.
+    Without a writable cache directory numba refuses to decorate; the kernel is then compiled once a process.
+    """
+
+    def decorate(function: Kernel) -> Kernel:
+        try:
+            dispatcher = _dispatcher(function, fast, inner, cache=not inner)
+        except RuntimeError:
+            return _dispatcher(function, fast, inner, cache=False)  # type: ignore[no-any-return]
+        if inner:
+            return dispatcher  # type: ignore[no-any-return]
+        with contextlib.suppress(AttributeError):  # a private attribute: without it only editing the engine suffers
+            dispatcher._cache._cache_file._source_stamp = _STAMP
+        return dispatcher  # type: ignore[no-any-return]
+
+    return decorate

@@ -1,0 +1,120 @@
+"""Where training starts: flat slopes, hinges at training rows, even mixing rows, the loss's own constant as output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine._batches import AHEAD, Data, Lanes, State, Stepped
+from monolip.engine._training_layout import BIAS_AT, LANES, PAD, WIDTH, TrainingLayout
+from monolip.engine.losses import Loss
+
+__all__ = ["best_constant", "new_state", "start_params"]
+
+FloatArray = NDArray[Any]
+
+
+def start_params(
+    layout: TrainingLayout, rng: np.random.Generator, x: FloatArray, index: NDArray[np.int32], lower: FloatArray,
+    upper: FloatArray, initial_slope: float, constant: FloatArray, signed: bool, dtype: Any,
+) -> FloatArray:  # fmt: skip
+    """Flat parameters. lower, upper: (first-layer rows, d). constant: (outputs,) in the layout's order.
+
+    Slopes are uniform within initial_slope of the box's point nearest to zero. Units of one sort group hinge at a
+    common random row of x: they are zero there, so sorting has something to do inside the data.
+    """
+    params = np.zeros(layout.size, dtype)
+    near = np.clip(0.0, lower, upper)
+    slopes = rng.uniform(np.maximum(lower, near - initial_slope), np.minimum(upper, near + initial_slope))
+    _first_block(layout, params)[:, : slopes.shape[1]] = slopes
+    if layout.group_sizes:
+        size = layout.group_sizes[0]
+        hinges = np.repeat(rng.integers(len(index), size=len(slopes) // size), size)
+        at = layout.layers[0, BIAS_AT]
+        params[at : at + len(slopes)] = -(x[index[hinges], : slopes.shape[1]].astype(np.float64) * slopes).sum(1)
+    for _, rows, _, columns, at, stride in layout.blocks[1:]:
+        mixing = rng.random((rows, columns)) + 1e-3
+        if signed:
+            mixing *= rng.choice([-1.0, 1.0], (rows, columns))
+        mixing /= np.abs(mixing).sum(1, keepdims=True)
+        params[at : at + rows * stride].reshape(rows, stride)[:, :columns] = mixing
+    last = layout.layers[-1]
+    params[last[BIAS_AT] : last[BIAS_AT] + last[WIDTH]] += constant
+    return params
+
+
+def _first_block(layout: TrainingLayout, flat: FloatArray) -> FloatArray:
+    _, rows, _, _, at, stride = layout.blocks[0]
+    return flat[at : at + rows * stride].reshape(rows, stride)
+
+
+def best_constant(loss: Loss, y: FloatArray, weight: FloatArray, n_outputs: int) -> NDArray[np.float64]:
+    """The constant output that is about right for the loss: mean, quantile, log-odds or log of the mean. (outputs,)"""
+    share = weight / weight.sum()
+    if loss.name == "softmax":
+        frequency = np.bincount(y[:, 0].astype(int), weights=share, minlength=n_outputs)
+        logs = np.log(np.maximum(frequency, 1e-6))
+        return np.asarray((logs - logs.mean()) / loss.resolved())
+    if loss.name in ("absolute", "pinball", "huber"):
+        quantile = loss.resolved() if loss.name == "pinball" else 0.5
+        return np.quantile(y[weight > 0], quantile, axis=0)
+    mean = share @ y
+    if loss.name == "logistic":
+        mean = np.clip(mean, 1e-6, 1 - 1e-6)
+        return np.asarray(np.log(mean / (1 - mean)))
+    return np.asarray(mean if loss.name == "squared" else np.log(np.maximum(mean, 1e-6)))
+
+
+def new_state(
+    layout: TrainingLayout, params: FloatArray, lower: FloatArray, upper: FloatArray, data: Data,
+    index: NDArray[np.int32], run: int, seed: int, signed: bool,
+) -> State:  # fmt: skip
+    """All the arrays of training, allocated once. lower, upper: (first-layer rows, d)."""
+    size, width, d = layout.size, layout.scratch, lower.shape[1]
+    block, outputs = (width + PAD) * LANES, int(layout.layers[-1, WIDTH])
+    own, moments = ("params", "gradient", "lower", "upper"), ("first_moment", "second_moment", "average")
+    arrays = _arena(
+        params.dtype, raw=size if signed else 0, means=width + PAD, **dict.fromkeys(own + moments, size),
+        **dict.fromkeys(("acts", "d", "spare"), block), rows_in=(LANES + 1) * data.x.shape[1], turned=block + PAD,
+        y=data.y.shape[1] * LANES, weight=outputs * LANES,
+    )  # fmt: skip
+    # float32 boxes are rounded inwards: what is inside them is inside the user's interval
+    low, high, first = (_first_block(layout, arrays[name]) for name in ("lower", "upper", "params"))
+    low[:, :d], high[:, :d] = _inwards(lower, upper, params.dtype)
+    arrays["params"][:] = params
+    np.clip(first, low, high, out=first)
+    if signed:
+        arrays["raw"][:] = arrays["params"]
+    stepped = Stepped(**{name: arrays[name] for name in Stepped._fields})
+    whole: dict[str, NDArray[Any]] = {"origin": np.zeros(block, np.int32), "rows": np.zeros(LANES + AHEAD, np.int64)}
+    lanes = Lanes(**whole, **{name: arrays[name] for name in Lanes._fields if name not in whole})
+    random = np.array([(2 * seed + 1) * 0x9E3779B97F4A7C15 % 2**64], np.uint64)
+    return State(stepped, lanes, arrays["average"], index.copy(), random, np.array([0, len(index), run], np.int64))
+
+
+def _arena(dtype: np.dtype[Any], **sizes: int) -> dict[str, FloatArray]:
+    """Arrays of zeros at fixed distances in one aligned piece of memory.
+
+    Vectorised loops fall back to scalars where arrays come too close, and sum in another order then; with all
+    distances fixed and wide, the same seed gives the same bits in every process.
+    """
+    gap = 1024 // dtype.itemsize
+    room = {name: -(-size // gap) * gap + gap for name, size in sizes.items()}
+    raw = np.zeros(sum(room.values()) * dtype.itemsize + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    flat = raw[start : start + sum(room.values()) * dtype.itemsize].view(dtype)
+    ends = np.cumsum(list(room.values()))
+    return {
+        name: flat[end - room[name] : end - room[name] + size]
+        for (name, size), end in zip(sizes.items(), ends, strict=True)
+    }
+
+
+def _inwards(lower: FloatArray, upper: FloatArray, dtype: Any) -> tuple[FloatArray, FloatArray]:
+    low, high = lower.astype(dtype), upper.astype(dtype)
+    low = np.where(low < lower, np.nextafter(low, dtype.type(np.inf)), low)
+    high = np.where(high > upper, np.nextafter(high, dtype.type(-np.inf)), high)
+    narrow = low > high  # an interval between two neighbouring numbers: keep one end, the export clips exactly
+    return np.where(narrow, high, low), high

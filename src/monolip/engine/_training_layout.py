@@ -1,0 +1,136 @@
+"""Where everything of a network in training lies: parameters of all layers in one flat array, cut into blocks.
+
+A layer is a list of blocks; a block is a dense (rows, fan_in) piece that reads a range of the layer's inputs. Dense
+layers are one block, block-diagonal layers several; outputs with other slope intervals have trunks of their own,
+which are only more blocks. The kernels know layers and blocks, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine.architecture import Architecture
+from monolip.errors import StructureError
+
+__all__ = ["FEW_ROWS", "LANES", "PAD", "TrainingLayout"]
+
+LANES = 64  # rows side by side; a batch is worked off in blocks of them
+PAD = 16  # rows of weights are padded to whole registers
+FEW_ROWS = 2  # blocks of so few rows compute their weight gradient as dot products, others in tiles
+
+# columns of the layer table
+WIDTH, FIRST_BLOCK, END_BLOCK, BIAS_AT, GROUP_SIZE, INPUT_WIDTH, INPUT_AT, OUTPUT_AT, TILED = range(9)
+# columns of the block table
+ROW, ROWS, COLUMN, COLUMNS, WEIGHT_AT, STRIDE = range(6)
+
+
+def padded(n: int) -> int:
+    return -(-n // PAD) * PAD
+
+
+@dataclass(frozen=True)
+class TrainingLayout:
+    """layers (n, 9) and blocks (m, 6): the tables above. Inside, outputs are ordered by trunk: see output_order."""
+
+    layers: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+    size: int  # length of the flat parameter array
+    scratch: int  # lanes-wide rows of activations kept for the gradient
+    output_of_row: NDArray[np.int64]  # for each first-layer row an output of its trunk, whose slope box it keeps
+    output_order: NDArray[np.int64]  # output_order[i] is the user's number of the output that is kept at place i
+    group_sizes: tuple[int, ...]
+
+    @classmethod
+    def build(cls, architecture: Architecture, n_features: int, trunk_of_output: Sequence[int]) -> TrainingLayout:
+        trunks, hidden = max(trunk_of_output) + 1, architecture.hidden
+        order = np.argsort(np.asarray(trunk_of_output), kind="stable")
+        widths = [n_features, *(trunks * width for width in hidden), len(order)]
+        pieces = [[(0, widths[1], 0, n_features)]]  # row, rows, column, columns of each block, layer by layer
+        for before, width in pairwise(hidden):
+            pieces.append(_diagonal(before, width, trunks, architecture.fan_in))
+        if hidden:
+            pieces.append(_output_rows(np.bincount(trunk_of_output), hidden[-1]))
+        firsts = [list(trunk_of_output).index(trunk) for trunk in range(trunks)]
+        outputs = np.repeat(firsts, hidden[0]) if hidden else order
+        groups = architecture.group_sizes
+        return cls(*_tables(pieces, widths, groups), outputs.astype(np.int64), order.astype(np.int64), groups)
+
+    def dense(self, params: NDArray[Any]) -> tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]:
+        """(weights, biases) as plain float64 matrices; blocks are filled up with zeros."""
+        weights, biases = [], []
+        for layer in self.layers:
+            weight = np.zeros((layer[WIDTH], layer[INPUT_WIDTH]))
+            for row, rows, column, columns, at, stride in self.blocks[layer[FIRST_BLOCK] : layer[END_BLOCK]]:
+                block = params[at : at + rows * stride].reshape(rows, stride)
+                weight[row : row + rows, column : column + columns] = block[:, :columns]
+            weights.append(weight)
+            biases.append(np.array(params[layer[BIAS_AT] : layer[BIAS_AT] + layer[WIDTH]], np.float64))
+        users = np.argsort(self.output_order)
+        weights[-1], biases[-1] = weights[-1][users], biases[-1][users]
+        return tuple(weights), tuple(biases)
+
+    def flat(self, weights: Sequence[NDArray[Any]], biases: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+        """The inverse of `dense`: parameters of a network that this layout can hold."""
+        shapes = [(int(layer[WIDTH]), int(layer[INPUT_WIDTH])) for layer in self.layers]
+        if [w.shape for w in weights] != shapes:
+            raise StructureError(
+                f"training goes on with a network of the same architecture, weights of shape {shapes};"
+                f" got {[w.shape for w in weights]}; use its own architecture, or start anew."
+            )
+        params = np.zeros(self.size, dtype)
+        for k, layer in enumerate(self.layers):
+            order = self.output_order if k == len(self.layers) - 1 else np.arange(layer[WIDTH])
+            for row, rows, column, columns, at, stride in self.blocks[layer[FIRST_BLOCK] : layer[END_BLOCK]]:
+                block = params[at : at + rows * stride].reshape(rows, stride)
+                block[:, :columns] = weights[k][order[row : row + rows], column : column + columns]
+            params[layer[BIAS_AT] : layer[BIAS_AT] + layer[WIDTH]] = biases[k][order]
+        return params
+
+
+Piece = tuple[int, int, int, int]
+
+
+def _diagonal(before: int, width: int, trunks: int, fan_in: int | None) -> list[Piece]:
+    """Blocks of one hidden layer: each trunk by itself, cut into pieces of about fan_in inputs."""
+    count = 1 if fan_in is None else max(1, min(before // fan_in, width))
+    rows = [len(part) for part in np.array_split(np.arange(width), count)]
+    columns = [len(part) for part in np.array_split(np.arange(before), count)]
+    pieces, row, column = [], 0, 0
+    for _ in range(trunks):
+        for r, c in zip(rows, columns, strict=True):
+            pieces.append((row, r, column, c))
+            row, column = row + r, column + c
+    return pieces
+
+
+def _output_rows(outputs_of_trunk: NDArray[np.int64], width: int) -> list[Piece]:
+    """One block a trunk: the rows of its outputs."""
+    ends = np.cumsum(outputs_of_trunk)
+    return [(int(e - n), int(n), t * width, width) for t, (e, n) in enumerate(zip(ends, outputs_of_trunk, strict=True))]
+
+
+def _tables(
+    pieces: list[list[Piece]], widths: list[int], group_sizes: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
+    layers = np.zeros((len(pieces), 9), np.int64)
+    blocks: list[tuple[int, ...]] = []
+    at, kept = 0, padded(widths[0])
+    for k, layer in enumerate(pieces):
+        first = len(blocks)
+        for row, rows, column, columns in layer:
+            blocks.append((row, rows, column, columns, at, padded(columns)))
+            at += rows * padded(columns)
+        group_size = group_sizes[k] if k < len(group_sizes) else 1
+        input_at = 0 if k == 0 else layers[k - 1, OUTPUT_AT] + padded(widths[k])
+        # each layer keeps its outputs before sorting and after: the gradient needs both
+        tiled = any(rows > FEW_ROWS for _, rows, _, _ in layer)
+        layers[k] = widths[k + 1], first, len(blocks), at, group_size, widths[k], input_at, kept, tiled
+        at += padded(widths[k + 1])
+        kept += 2 * padded(widths[k + 1])
+    return layers, np.array(blocks, np.int64), at, kept

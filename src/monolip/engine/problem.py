@@ -1,0 +1,105 @@
+"""A learning problem: rows, loss, the slope intervals promised and the shape of the network. Shared by many fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monolip.engine._batches import Data
+from monolip.engine._inputs import finite_target, offsets, padded_rows, row_weights, slope_boxes, trunks_of
+from monolip.engine._training_layout import PAD, TrainingLayout
+from monolip.engine.architecture import Architecture
+from monolip.engine.losses import Loss, check_target
+from monolip.errors import InputError, SlopeError
+
+__all__ = ["Problem"]
+
+FloatArray = NDArray[Any]
+CACHE_BYTES = 8_000_000
+RUN_ROWS = 4
+
+
+class Problem:
+    """Checked once, copied once; members, regimes and folds train on it by row numbers, in any number of threads.
+
+    x: (n, d). y: (n,) or (n, outputs), class numbers for softmax. lower, upper: (d,) or (outputs, d) slope intervals;
+    outputs with equal intervals share a trunk. sample_weight: (n,), at least 0. offset: (n,) or (n, outputs), added
+    to the outputs (the logarithm of an exposure, for a log link). double: float64 kernels, for tests.
+    """
+
+    def __init__(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        *,
+        loss: Loss | str = "squared",
+        architecture: Architecture | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        double: bool = False,
+    ) -> None:
+        table = np.asarray(x)
+        if table.ndim != 2 or 0 in table.shape:
+            raise InputError(f"training needs a table of rows and features; got shape {table.shape}; pass (n, d).")
+        self.loss = Loss(loss) if isinstance(loss, str) else loss
+        self.parameter = self.loss.resolved()
+        self.architecture = Architecture() if architecture is None else architecture
+        self.dtype: np.dtype[Any] = np.dtype(np.float64 if double else np.float32)
+        self.n_features = table.shape[1]
+        self.lower, self.upper = slope_boxes(lower, upper, self.n_features)
+        self.center = _center(self.lower, self.upper) if self.architecture.paper_form else None
+        self.layout = TrainingLayout.build(self.architecture, self.n_features, trunks_of(self.lower, self.upper))
+        self.data = self._data(table, y, sample_weight, offset)
+
+    def _data(self, x: FloatArray, y: ArrayLike, sample_weight: ArrayLike | None, offset: ArrayLike | None) -> Data:
+        order, dtype, n = self.layout.output_order, self.dtype, len(x)
+        self._mix(n)
+        mixed = slice(None) if self.mixed is None else self.mixed
+        target = finite_target(y, n)
+        check_target(self.loss, target, len(order))
+        target = np.argsort(order)[target.astype(int)] if self.loss.name == "softmax" else target[:, order]
+        residual = np.zeros((0, self.n_features)) if self.center is None else self.center[order]
+        return Data(
+            padded_rows(x, self.mixed, dtype),
+            np.ascontiguousarray(target[mixed], dtype),
+            row_weights(sample_weight, n, dtype)[mixed],
+            np.ascontiguousarray(offsets(offset, n, order, dtype)[mixed if offset is not None else slice(None)]),
+            np.ascontiguousarray(residual, dtype),
+        )
+
+    def _mix(self, n: int) -> None:
+        """Tables larger than the cache are kept in random order, and epochs shuffle runs of rows, not single rows.
+
+        Memory then delivers runs instead of rows from all over the table. Runs are random rows: nothing is lost.
+        """
+        width = -(-self.n_features // PAD) * PAD * self.dtype.itemsize
+        large = n * width > CACHE_BYTES
+        self.run = RUN_ROWS if large else 1
+        self.mixed = np.random.default_rng(0).permutation(n) if large else None
+        self._places = None if self.mixed is None else np.argsort(self.mixed).astype(np.int32)
+
+    def places(self, rows: ArrayLike | None) -> NDArray[np.int32]:
+        """Where rows of the caller's table are kept, in order of memory; all of them if None."""
+        n = len(self.data.x)
+        if rows is None:
+            return np.arange(n, dtype=np.int32)
+        index = np.asarray(rows)
+        if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= n:
+            raise InputError(f"rows of the problem are numbers in 0 .. {n - 1}, at least one; got {index}; check them.")
+        return np.ascontiguousarray(index if self._places is None else np.sort(self._places[index]), np.int32)
+
+    def first_layer_box(self) -> tuple[FloatArray, FloatArray]:
+        """(rows, d) bounds of the first-layer weights, in the layout's order of rows."""
+        rows = self.layout.output_of_row
+        center = np.zeros_like(self.lower) if self.center is None else self.center
+        return (self.lower - center)[rows], (self.upper - center)[rows]
+
+
+def _center(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        raise SlopeError("paper form needs finite slope intervals; got an infinite bound; give a slope cap.")
+    return np.asarray(0.5 * (lower + upper))

@@ -1,0 +1,137 @@
+"""A network in training: the arrays, one chunk of steps at a time, and what has been learned so far."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monolip.engine._start import best_constant, new_state, start_params
+from monolip.engine._steps import run_steps, total_gradient, total_loss
+from monolip.engine.losses import loss_kernels
+from monolip.engine.problem import Problem
+from monolip.engine.training_options import TrainingOptions
+from monolip.errors import InputError
+
+__all__ = ["NetworkArrays", "Trainer"]
+
+FloatArray = NDArray[Any]
+
+
+class NetworkArrays(NamedTuple):
+    """A network as float64 arrays: weights (out, in), biases (out,), sort group size of each hidden layer.
+
+    fan_in: of block-diagonal layers, whose weights are filled up with zeros (None: dense). center: (outputs, d) of
+    paper form, f(x) = center . x + network(x); None in convex form.
+    """
+
+    weights: tuple[NDArray[np.float64], ...]
+    biases: tuple[NDArray[np.float64], ...]
+    group_sizes: tuple[int, ...]
+    fan_in: int | None
+    center: NDArray[np.float64] | None
+
+
+class Trainer:
+    """Owns the state of one fit on some rows of a problem. `network` is what is promised, exactly inside its sets.
+
+    start: a network of the same architecture to go on from; None: a fresh one.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: TrainingOptions,
+        index: ArrayLike | None = None,
+        start: NetworkArrays | None = None,
+    ) -> None:
+        self.problem, self.options = problem, options
+        self.index = problem.places(index)
+        self.value, self.slope = loss_kernels(problem.loss.name, problem.dtype.name)
+        self.constants = options.constants(problem.architecture.paper_form, problem.dtype)
+        self.schedule = options.schedule(problem.dtype)
+        signed = problem.architecture.paper_form
+        params = self._fresh() if start is None else problem.layout.flat(*start[:2], problem.dtype)
+        lower, upper = problem.first_layer_box()
+        self.state = new_state(
+            problem.layout, params, lower, upper, problem.data, self.index, problem.run, options.seed, signed
+        )
+
+    def _fresh(self) -> FloatArray:
+        problem, options, data = self.problem, self.options, self.problem.data
+        lower, upper = problem.first_layer_box()
+        y, weight = data.y[self.index].astype(np.float64), data.weight[self.index].astype(np.float64)
+        constant = best_constant(problem.loss, y, weight, len(problem.layout.output_order))
+        if len(data.offset):  # an offset already explains its mean; the network starts with the rest
+            constant = constant - data.offset[self.index].mean(0)
+        return start_params(
+            problem.layout, np.random.default_rng(options.seed), data.x, self.index, lower, upper,
+            options.initial_slope, constant, problem.architecture.paper_form, problem.dtype,
+        )  # fmt: skip
+
+    @property
+    def steps_done(self) -> int:
+        return int(self.state.clock[0])
+
+    def advance(self, steps: int) -> None:
+        """Do so many steps; how they are cut into calls changes nothing."""
+        layout, steps = self.problem.layout, min(steps, self.options.n_steps - self.steps_done)
+        batch_size = min(self.options.batch_size, len(self.index))
+        finite = run_steps(
+            self.problem.data, layout.layers, layout.blocks, self.state, self.slope, self.problem.parameter,
+            self.constants, self.schedule, steps, batch_size, self.options.centred,
+        )  # fmt: skip
+        if not finite or not np.isfinite(self.state.stepped.params).all():
+            raise InputError(self.why_not_finite(f"gradient of the {self.problem.loss.name} loss"))
+
+    def why_not_finite(self, what: str) -> str:
+        """The error's text: what overflowed, when, and the largest numbers that went in."""
+        data = self.problem.data
+        largest = {"|x|": np.abs(data.x).max(), "|y|": np.abs(data.y).max()}
+        if len(data.offset):
+            largest["|offset|"] = np.abs(data.offset).max()
+        found = ", ".join(f"largest {name} = {value:.3g}" for name, value in largest.items())
+        return (
+            f"the {what} must stay finite; it was not after {self.steps_done} steps ({found});"
+            " rescale what is large, or lower slope_rate and bias_rate."
+        )
+
+    def loss(self, rows: ArrayLike | None, params: FloatArray | None = None) -> float:
+        """Weighted mean loss over rows of the problem, of the network learned so far (or of given parameters)."""
+        return self.loss_at(self.problem.places(rows), params)
+
+    def loss_at(self, places: NDArray[np.int32], params: FloatArray | None = None) -> float:
+        """`loss` for rows given by where the problem keeps them."""
+        layout, data = self.problem.layout, self.problem.data
+        params = self.current() if params is None else params
+        total = total_loss(
+            data, places, layout.layers, layout.blocks, params, self.state.lanes, self.value, self.problem.parameter
+        )
+        return float(total) / float(data.weight[places].sum(dtype=np.float64))
+
+    def gradient(self) -> FloatArray:
+        """Gradient of the mean loss over the rows trained on, at the last iterate, flat as the parameters are."""
+        layout, data, own = self.problem.layout, self.problem.data, self.state.stepped
+        total_gradient(
+            data, self.index, layout.layers, layout.blocks, own, self.state.lanes, self.slope, self.problem.parameter
+        )
+        return np.asarray(own.gradient / data.weight[self.index].sum())
+
+    def current(self) -> FloatArray:
+        """A copy of the parameters to judge: the average of iterates, where one is kept."""
+        averaged = self.options.averaging > 0 and self.steps_done > 0
+        return (self.state.average if averaged else self.state.stepped.params).copy()
+
+    def network(self, params: FloatArray | None = None) -> NetworkArrays:
+        """Parameters as a network whose first-layer rows lie in the slope box exactly, in float64."""
+        problem, architecture = self.problem, self.problem.architecture
+        weights, biases = problem.layout.dense(self.current() if params is None else params)
+        lower, upper = problem.first_layer_box()
+        if not architecture.hidden:  # rows are outputs here, and dense() has put them back into the user's order
+            users = np.argsort(problem.layout.output_order)
+            lower, upper = lower[users], upper[users]
+        first = np.clip(weights[0], lower, upper)
+        later = weights[1:] if architecture.paper_form else tuple(np.maximum(w, 0.0) for w in weights[1:])
+        sizes = problem.layout.group_sizes
+        return NetworkArrays((first, *later), biases, sizes, architecture.fan_in, problem.center)

@@ -1,0 +1,161 @@
+"""Train one network: snapshots judged on held-out rows, early stopping, a time limit, a clean stop on Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monolip.engine.problem import Problem
+from monolip.engine.trainer import NetworkArrays, Trainer
+from monolip.engine.training_options import TrainingOptions
+from monolip.errors import InputError
+
+__all__ = ["Progress", "Snapshot", "TrainingResult", "train"]
+
+Stopped = Literal["finished", "patience", "time", "interrupted"]
+WATCHED_ROWS = 4096
+TICK_SECONDS = 0.05  # Python looks up this often: for Ctrl-C, progress and the time limit
+
+
+class Progress(NamedTuple):
+    """Where training stands: steps done of n_steps, seconds since the start, the last and best hold-out loss."""
+
+    step: int
+    n_steps: int
+    seconds: float
+    holdout_loss: float | None
+    best_loss: float | None
+
+
+class Snapshot(NamedTuple):
+    """What had been learned after `step` steps.
+
+    training_loss: on the first 4096 rows trained on. holdout_loss: on the rows held out (None: nothing was).
+    """
+
+    step: int
+    training_loss: float
+    holdout_loss: float | None
+    network: NetworkArrays
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """network: of the best snapshot (the last one without hold-out rows). stopped: why training ended."""
+
+    network: NetworkArrays
+    snapshots: tuple[Snapshot, ...]
+    best: int
+    stopped: Stopped
+    seconds: float
+
+
+def train(
+    problem: Problem,
+    options: TrainingOptions | None = None,
+    *,
+    index: ArrayLike | None = None,
+    holdout: ArrayLike | None = None,
+    start: NetworkArrays | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    stop: Event | None = None,
+) -> TrainingResult:
+    """Train on the rows `index` of a problem (all if None), judge snapshots on the rows `holdout`, return the best.
+
+    `start` is a network of the same architecture to go on from (None: a fresh one). Bit for bit the same for a seed on
+    one machine, unless a time limit or Ctrl-C ended it. `stop`, set by another thread, ends training as Ctrl-C does:
+    with the best network so far.
+    """
+    run = _Run(problem, TrainingOptions() if options is None else options, index, holdout, start)
+    try:
+        while run.stopped is None:
+            run.tick(stop)
+            if on_progress is not None:
+                on_progress(run.progress())
+    except KeyboardInterrupt:
+        run.stopped = "interrupted"
+    return run.result()
+
+
+@dataclass
+class _Run:
+    """The loop's bookkeeping; a snapshot is appended whole or not at all, so an interrupt cannot tear it."""
+
+    problem: Problem
+    options: TrainingOptions
+    index: ArrayLike | None
+    holdout: ArrayLike | None
+    start: NetworkArrays | None
+    snapshots: list[Snapshot] = field(default_factory=list)
+    stopped: Stopped | None = None
+
+    def __post_init__(self) -> None:
+        self.started = time.perf_counter()
+        self.trainer = Trainer(self.problem, self.options, self.index, self.start)
+        self.chunk = 8
+        self.judged = None if self.holdout is None else self.problem.places(self.holdout)
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    def tick(self, stop: Event | None) -> None:
+        """Some steps, at most up to the next snapshot; then every reason to stop is looked at."""
+        options, done = self.options, self.trainer.steps_done
+        parts = min(options.n_snapshots, options.n_steps)
+        due = -(-(len(self.snapshots) + 1) * options.n_steps // parts)
+        begun = time.perf_counter()
+        steps = min(self.chunk, due - done)
+        self.trainer.advance(steps)
+        took = time.perf_counter() - begun
+        if done:  # the first call may have compiled
+            self.chunk = max(1, min(4 * self.chunk, int(steps * TICK_SECONDS / max(took, 1e-9))))
+        if self.trainer.steps_done >= due:
+            self._snapshot()
+        if self.trainer.steps_done >= options.n_steps:
+            self.stopped = "finished"
+        elif self._out_of_patience():
+            self.stopped = "patience"
+        elif options.time_limit is not None and self.seconds >= options.time_limit:
+            self.stopped = "time"
+        elif stop is not None and stop.is_set():
+            self.stopped = "interrupted"
+
+    def _snapshot(self) -> None:
+        trainer = self.trainer
+        params = trainer.current()
+        training = self._finite_loss("training", trainer.index[:WATCHED_ROWS], params)
+        holdout = None if self.judged is None else self._finite_loss("hold-out", self.judged, params)
+        self.snapshots.append(Snapshot(trainer.steps_done, training, holdout, trainer.network(params)))
+
+    def _finite_loss(self, what: str, places: NDArray[np.int32], params: NDArray[Any]) -> float:
+        loss = self.trainer.loss_at(places, params)
+        if not np.isfinite(loss):
+            raise InputError(self.trainer.why_not_finite(f"{what} {self.problem.loss.name} loss"))
+        return loss
+
+    def best(self) -> int:
+        losses = [np.inf if s.holdout_loss is None else s.holdout_loss for s in self.snapshots]
+        return len(losses) - 1 if self.holdout is None else int(np.argmin(losses))
+
+    def _out_of_patience(self) -> bool:
+        patience = self.options.patience
+        return bool(patience is not None and self.snapshots and len(self.snapshots) - 1 - self.best() >= patience)
+
+    def progress(self) -> Progress:
+        last = self.snapshots[-1].holdout_loss if self.snapshots else None
+        best = self.snapshots[self.best()].holdout_loss if self.snapshots else None
+        return Progress(self.trainer.steps_done, self.options.n_steps, self.seconds, last, best)
+
+    def result(self) -> TrainingResult:
+        if not self.snapshots or self.snapshots[-1].step < self.trainer.steps_done:
+            self._snapshot()  # stopped in between: what has been learned since counts too
+        best = self.best()
+        stopped: Stopped = "finished" if self.stopped is None else self.stopped
+        return TrainingResult(self.snapshots[best].network, tuple(self.snapshots), best, stopped, self.seconds)

@@ -1,0 +1,8 @@
+"""The scikit-learn face: fit on any table, know what is guaranteed, predict bit for bit in order."""
+
+from monolip.estimators.classifier import MonotonicClassifier
+from monolip.estimators.regressor import MonotonicRegressor
+from monolip.estimators.slope_table import SlopeTable
+from monolip.estimators.threshold import Threshold, choose_threshold
+
+__all__ = ["MonotonicClassifier", "MonotonicRegressor", "SlopeTable", "Threshold", "choose_threshold"]

@@ -1,0 +1,116 @@
+r"""From promises about raw features to boxes of first-layer weights, and back to a promise in raw units.
+
+default   free [-32, 32], monotone [0, 64] or [-64, 0], per model column, in standard deviations of the target
+a cap B   half of B for u and half for its bins, divided by the steepest piece of each, rounded down
+[a, b]    one linear column: the interval divided by its slope, exact because that is a power of two
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.estimators._calibration import spread
+from monolip.estimators._promises import Promises
+from monolip.estimators._tables import RawTable
+from monolip.input_columns import NumericColumn
+from monolip.input_transform import InputTransform
+from monolip.raw_slopes import extreme_slopes
+from monolip.rounding import round_down, round_up
+from monolip.slopes import SlopeBounds
+
+__all__ = ["Boxes", "make_boxes"]
+
+FloatArray = NDArray[np.float64]
+
+FREE_CAP, MONOTONE_CAP = 32.0, 64.0
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """lower, upper: (n_outputs, n_model) in output units; raw: the promise that follows, in raw units."""
+
+    lower: FloatArray
+    upper: FloatArray
+    raw: SlopeBounds | None
+
+    @property
+    def model(self) -> SlopeBounds:
+        if len(self.lower) == 1:
+            return SlopeBounds(self.lower[0], self.upper[0])
+        return SlopeBounds(self.lower.T, self.upper.T)
+
+
+def make_boxes(inputs: InputTransform, promises: Promises, table: RawTable, output_scale: float) -> Boxes:
+    """output_scale: one standard deviation of the target (1 under a link)."""
+    n_outputs = promises.directions.shape[1]
+    lower, upper = np.empty((n_outputs, inputs.n_model)), np.empty((n_outputs, inputs.n_model))
+    for j, column in enumerate(inputs.columns):
+        where = slice(inputs.starts[j], inputs.starts[j + 1])
+        deviation = spread(table.columns[j].values)[1] if isinstance(column, NumericColumn) else 1.0
+        cap = promises.caps[j]
+        if promises.standard_cap is not None and np.isnan(cap):
+            cap = promises.standard_cap * output_scale / deviation
+        for k in range(n_outputs):
+            low, high = _directed(int(promises.directions[j, k]), column.n_model, output_scale)
+            if isinstance(column, NumericColumn):
+                if j in promises.intervals:
+                    low, high = _interval(column, promises.intervals[j], low, high)
+                elif not np.isnan(cap):
+                    low, high = _capped(column, float(cap), low, high)
+                if column.present is not None and promises.missing[j] == "state":
+                    low[-1], high[-1] = -FREE_CAP * output_scale, FREE_CAP * output_scale
+            elif column.ordered and column.n_model > max(len(column.categories) - 1, 1):
+                low[-1], high[-1] = -FREE_CAP * output_scale, FREE_CAP * output_scale  # the state "missing"
+            lower[k, where], upper[k, where] = low, high
+    return Boxes(lower, upper, _raw_promise(inputs, promises, lower, upper))
+
+
+def _directed(direction: int, count: int, scale: float) -> tuple[FloatArray, FloatArray]:
+    low, high = {
+        0: (-FREE_CAP, FREE_CAP),
+        1: (0.0, MONOTONE_CAP),
+        -1: (-MONOTONE_CAP, 0.0),
+        2: (0.0, 0.0),
+    }[direction]
+    return np.full(count, low * scale), np.full(count, high * scale)
+
+
+def _interval(
+    column: NumericColumn, interval: tuple[float, float], low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    slope = column.maps[0].slopes[0]
+    low[0], high[0] = round_up(Fraction(interval[0]) / slope), round_down(Fraction(interval[1]) / slope)
+    return low, high
+
+
+def _capped(column: NumericColumn, cap: float, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Steepness of u plus that of the one bin that moves stays below the cap."""
+    share = Fraction(cap) / (2 if len(column.maps) > 1 else 1)
+    for m, phi in enumerate(column.maps):
+        steepest = max(phi.slopes)
+        if steepest:
+            bound = round_down(share / steepest)
+            low[m], high[m] = -bound if low[m] < 0 else 0.0, bound if high[m] > 0 else 0.0
+    return low, high
+
+
+def _raw_promise(
+    inputs: InputTransform, promises: Promises, lower: FloatArray, upper: FloatArray
+) -> SlopeBounds | None:
+    """What the boxes promise in raw units; an explicit interval is what the user wrote, to the bit."""
+    if not inputs.numeric:
+        return None
+    low = np.empty((len(inputs.numeric), len(lower)))
+    high = np.empty_like(low)
+    for at, j in enumerate(inputs.numeric):
+        for k in range(len(lower)):
+            corners = np.stack([lower[k], upper[k]])
+            low[at, k], high[at, k] = promises.intervals.get(j) or extreme_slopes(inputs, j, corners)
+    names = tuple(inputs.names[j] for j in inputs.numeric)
+    if len(lower) == 1:
+        low, high = low[:, 0], high[:, 0]
+    return SlopeBounds(low, high, names)

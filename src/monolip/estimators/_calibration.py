@@ -1,0 +1,105 @@
+r"""Learned calibration of a numeric column: monotone, bounded-slope, piecewise linear.
+
+    u     = (standardised x, clipped at 4, + its normal quantile) / 2            one map through about 36 quantiles
+    bin_i = clip(u, q_i, q_i+1) - midpoint,  i = 1 .. n_bins                     steps that trees would find
+    linear: u = (x - center) / scale, scale a power of two                       where slopes are given in raw units
+
+u alone is linear in the middle and gentle in the tails; bins let the slope differ from one quantile to the next.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.input_columns import NumericColumn
+from monolip.piecewise_linear import PiecewiseLinear
+
+__all__ = ["calibrate", "spread"]
+
+FloatArray = NDArray[np.float64]
+
+_CLIP = 4.0
+_LEVELS = np.unique(np.concatenate([np.linspace(0, 1, 33), [0.002, 0.01, 0.99, 0.998]]))
+
+
+def spread(values: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation of the present values (0 and 1 where there are none, or all are equal)."""
+    present = values[~np.isnan(values)]
+    if not present.size:
+        return 0.0, 1.0
+    scale = float(np.abs(present).max()) or 1.0  # squares of 1e200 overflow
+    mean, deviation = float((present / scale).mean()) * scale, float((present / scale).std()) * scale
+    rounding = 8 * np.finfo(np.float64).eps * scale
+    return mean, deviation if deviation > rounding else 1.0
+
+
+def calibrate(name: str, values: FloatArray, *, style: str, n_bins: int, missing: str) -> NumericColumn:
+    """style: "quantile" (default), "clipped" (linear between clips, for a slope cap) or "linear" (for an interval).
+
+    missing: "state", "lowest" or "highest"; an indicator column is made only where values are missing in training.
+    """
+    present = np.sort(values[~np.isnan(values)])
+    mean, deviation = spread(values)
+    if style == "linear" or present.size == 0:
+        scale = 2.0 ** -round(math.log2(deviation))  # a power of two: dividing slopes by it is exact
+        maps = [PiecewiseLinear(np.array([mean]), np.zeros(1), scale, scale)]
+    else:
+        maps = _maps(present, mean, deviation, style, n_bins)
+    return _with_missing(name, maps, present, missing, bool(np.isnan(values).any()))
+
+
+def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins: int) -> list[PiecewiseLinear]:
+    knots = _apart(present[np.round(_LEVELS * (present.size - 1)).astype(int)], deviation)
+    ends = np.array([mean - _CLIP * deviation, mean + _CLIP * deviation])
+    if knots.size == 1 and knots[0] == present[0] == present[-1]:
+        return [PiecewiseLinear(knots, np.zeros(1))]
+    everything = _apart(np.unique(np.concatenate([knots, ends])), deviation)
+    standard = np.clip((everything - mean) / deviation, -_CLIP, _CLIP)
+    u = standard if style == "clipped" else (standard + _normal_scores(present, everything)) / 2
+    u = np.maximum.accumulate(u)
+    maps = [PiecewiseLinear(everything, u)]
+    edges = np.unique(present[np.round(np.linspace(0, 1, n_bins + 1) * (present.size - 1)).astype(int)])
+    edges = np.unique([everything[np.argmin(np.abs(everything - edge))] for edge in edges])
+    if n_bins and edges.size >= 4:
+        for low, high in pairwise(edges.tolist()):
+            inside = (everything >= low) & (everything <= high)
+            middle = (u[inside][0] + u[inside][-1]) / 2
+            maps.append(PiecewiseLinear(everything[inside], u[inside] - middle))
+    return maps
+
+
+def _apart(knots: FloatArray, deviation: float) -> FloatArray:
+    """Distinct knots, none nearer to the one before than 1e-6 deviations: a step there would be noise of the format."""
+    kept = [float(knots[0])]
+    for knot in knots[1:].tolist():
+        if knot - kept[-1] > 1e-6 * deviation:
+            kept.append(knot)
+    return np.array(kept)
+
+
+def _normal_scores(present: FloatArray, at: FloatArray) -> FloatArray:
+    """Normal quantile of the middle rank of each point, standardised to the sample."""
+    n = present.size
+    rank = (np.searchsorted(present, at, "left") + np.searchsorted(present, at, "right")) / (2 * n)
+    scores = np.array([NormalDist().inv_cdf(p) for p in np.clip(rank, 0.5 / n, 1 - 0.5 / n)])
+    sample = np.interp(present, at, scores)
+    return np.asarray((scores - sample.mean()) / (sample.std() or 1.0))
+
+
+def _with_missing(
+    name: str, maps: list[PiecewiseLinear], present: FloatArray, missing: str, seen: bool
+) -> NumericColumn:
+    """state: the median and an indicator. lowest, highest: the end of every map, and an indicator that goes along."""
+    median = present[present.size // 2] if present.size else 0.0
+    stand_in = {"state": median, "lowest": -np.inf, "highest": np.inf}[missing]
+    values = [float(phi.evaluate(stand_in)) for phi in maps]
+    if not seen:
+        return NumericColumn(name, tuple(maps), tuple(values))
+    if missing == "lowest":
+        return NumericColumn(name, tuple(maps), (*values, 0.0), 1.0)
+    return NumericColumn(name, tuple(maps), (*values, 1.0), 0.0)

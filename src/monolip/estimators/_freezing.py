@@ -1,0 +1,98 @@
+r"""From trained members to one FrozenNetwork in the user's output units.
+
+scale * f + shift  is convex form again: first-layer rows and all biases times scale, the last bias plus shift
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.convex import ConvexForm, on_simplex
+from monolip.engine.trainer import NetworkArrays
+from monolip.frozen import FrozenNetwork, Member, Trunk
+from monolip.input_transform import InputTransform
+from monolip.output_link import OutputLink
+from monolip.slopes import SlopeBounds
+
+__all__ = ["freeze", "rescale"]
+
+FloatArray = NDArray[np.float64]
+
+
+def freeze(
+    networks: Sequence[NetworkArrays], model: SlopeBounds, raw: SlopeBounds | None, inputs: InputTransform,
+    link: OutputLink, *, scale: float, shift: float,
+) -> FrozenNetwork:  # fmt: skip
+    """One member per network, equally weighted. model: slope boxes of model columns in output units."""
+    members = [_member(network, model, scale, shift) for network in networks]
+    return FrozenNetwork(model, tuple(members), inputs=inputs, raw_promise=raw, link=link)
+
+
+def rescale(network: FrozenNetwork, scale: float, shift: float) -> FrozenNetwork:
+    """scale * f + shift under the *same* promise: scale is first brought into the range the promise leaves it."""
+    low, high = _room(network)
+    scale = min(max(scale, low), high)
+    members = []
+    for member in network.members:
+        trunks = []
+        for trunk in member:
+            form = trunk.form
+            assert isinstance(form, ConvexForm), "estimators train convex form"
+            biases = [b * scale for b in form.biases]
+            biases[-1] = biases[-1] + shift
+            weights = (form.weights[0] * scale, *form.weights[1:])
+            trunks.append(Trunk(ConvexForm(weights, tuple(biases), form.group_sizes), trunk.outputs))
+        members.append(tuple(trunks))
+    return replace(network, members=tuple(members))
+
+
+def _room(network: FrozenNetwork) -> tuple[float, float]:
+    """Factors of all slopes that keep every first-layer row inside its box; always holds 1."""
+    low, high = 0.0, np.inf
+    for trunk in (trunk for member in network.members for trunk in member):
+        box, first = network.bounds.for_output(trunk.outputs[0]), trunk.form.weights[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            to_lower, to_upper = box.lower / first, box.upper / first
+        most = np.where(first > 0, to_upper, np.where(first < 0, to_lower, np.inf))
+        least = np.where(first > 0, to_lower, np.where(first < 0, to_upper, -np.inf))
+        low, high = max(low, float(least.max())), min(high, float(most.min()))
+    inside = 1e-12  # scaled weights are rounded once more
+    return min(low * (1 + inside), 1.0), max(high * (1 - inside), 1.0)
+
+
+def _member(network: NetworkArrays, model: SlopeBounds, scale: float, shift: float) -> Member:
+    """Outputs with equal intervals share a trunk: each trunk is cut out of the trained network's block structure."""
+    n_outputs = len(network.biases[-1])
+    keys = [(model.for_output(k).lower.tobytes(), model.for_output(k).upper.tobytes()) for k in range(n_outputs)]
+    trunks = list(dict.fromkeys(keys))
+    return tuple(
+        _trunk(network, model, [k for k in range(n_outputs) if keys[k] == key], t, len(trunks), (scale, shift))
+        for t, key in enumerate(trunks)
+    )
+
+
+def _trunk(
+    network: NetworkArrays, model: SlopeBounds, outputs: list[int], number: int, count: int, units: tuple[float, float]
+) -> Trunk:
+    weights, biases = [], []
+    for layer, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+        last = layer == len(network.weights) - 1
+        rows = np.array(outputs) if last else _part(len(bias), number, count)
+        columns = np.arange(weight.shape[1]) if layer == 0 else _part(weight.shape[1], number, count)
+        weights.append(weight[np.ix_(rows, columns)])
+        biases.append(bias[rows] * units[0])
+    box = model.for_output(outputs[0])
+    weights[0] = np.clip(weights[0] * units[0], box.lower, box.upper)
+    biases[-1] = biases[-1] + units[1]
+    later = [on_simplex(weight) for weight in weights[1:]]
+    return Trunk(ConvexForm((weights[0], *later), tuple(biases), network.group_sizes), tuple(outputs))
+
+
+def _part(width: int, number: int, count: int) -> NDArray[np.int64]:
+    """Units of trunk `number`: layers of the engine hold the trunks one after the other."""
+    size = width // count
+    return np.arange(number * size, (number + 1) * size)

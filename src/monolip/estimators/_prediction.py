@@ -1,0 +1,134 @@
+"""Prediction: raw table -> model columns -> members -> average, one compiled pass in one fixed order of operations."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.convex import ConvexForm
+from monolip.engine._compile import compiled
+from monolip.engine._forward import forward, ordered_affine
+from monolip.engine._layout import pack
+from monolip.engine._sort import sort_groups
+from monolip.errors import InputError
+from monolip.estimators._lane_inputs import GOOD, LANES, LaneTables, fill_lanes, lane_tables
+from monolip.estimators._tables import RawTable, refuse_infinite
+from monolip.frozen import FrozenNetwork
+from monolip.input_columns import CategoryColumn
+
+__all__ = ["Predictor"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+CHUNK_ROWS = 8192  # the unit of work of a thread; rows never see each other
+
+
+class _Networks(NamedTuple):
+    """All trunks of all members in one array. spans: (trunks, 3): first and end row of plan, first of outputs."""
+
+    params: FloatArray
+    plan: IntArray
+    spans: IntArray
+    outputs: IntArray
+    shares: FloatArray
+
+
+class Predictor:
+    """The same bits as FrozenNetwork.evaluate_raw, for any batch, place in the batch and number of threads."""
+
+    def __init__(self, network: FrozenNetwork) -> None:
+        assert network.inputs is not None
+        self.network, self.inputs = network, network.inputs
+        self.tables = lane_tables(network.inputs)
+        self.networks, self.limit = _join(network)
+        self.width = int(self.networks.plan[:, 0].max())
+
+    def evaluate(self, table: RawTable, n_threads: int = 1) -> FloatArray:
+        """f(x), shape (n, n_outputs)."""
+        out = np.zeros((table.n_rows, self.network.n_outputs))
+        starts = range(0, table.n_rows, CHUNK_ROWS)
+
+        def work(start: int) -> None:
+            stop = min(start + CHUNK_ROWS, table.n_rows)
+            raw, strides = self._raw(table, start, stop)
+            scratch = np.empty((3, max(self.width, self.inputs.n_model) * LANES))
+            if predict_rows(raw, *strides, self.tables, self.limit, self.networks, scratch, out[start:stop]) != GOOD:
+                refuse_infinite(table)
+                columns = [column.values[start:stop] for column in table.columns]
+                out[start:stop] = self.network.evaluate_raw(columns)  # values near 1e300: the slow path clamps them
+
+        if n_threads <= 1 or len(starts) == 1:
+            for start in starts:
+                work(start)
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(work, starts))
+        return out
+
+    def _raw(self, table: RawTable, start: int, stop: int) -> tuple[FloatArray, tuple[int, int]]:
+        """Rows start .. stop as one flat array with (row, column) strides; categories as row numbers of their table."""
+        if table.matrix is not None and len(self.inputs.numeric) == self.inputs.n_raw:
+            return table.matrix[start:stop].reshape(-1), (table.matrix.shape[1], 1)
+        raw = np.empty((len(table.columns), stop - start))
+        for i, column in enumerate(self.inputs.columns):
+            values = table.columns[i].values[start:stop]
+            if isinstance(column, CategoryColumn):
+                raw[i] = column.codes(values)
+            elif values.dtype.kind != "f":
+                raise InputError(
+                    f"strings in numeric column {column.name!r}; it held numbers in training; convert it to numbers."
+                )
+            else:
+                raw[i] = values
+        return raw.reshape(-1), (1, stop - start)
+
+
+def _join(network: FrozenNetwork) -> tuple[_Networks, float]:
+    assert network.member_weights is not None
+    params, plans, spans, shares, limit = [], [], [], [], np.inf
+    outputs: list[int] = []
+    size = rows = 0
+    for share, member in zip(network.member_weights, network.members, strict=True):
+        for trunk in member:
+            form = trunk.form
+            assert isinstance(form, ConvexForm), "estimators train convex form"
+            packed = pack(form.weights, form.biases, form.group_sizes, np.float64)
+            plan = packed.plan.copy()
+            plan[:, 2:4] += size
+            params.append(packed.params)
+            plans.append(plan)
+            spans.append((rows, rows + len(plan), len(outputs)))
+            outputs += list(trunk.outputs)
+            shares.append(share)
+            size, rows, limit = size + len(packed.params), rows + len(plan), min(limit, form.clamp_limit)
+    parts = np.concatenate(params), np.concatenate(plans), np.array(spans), np.array(outputs), np.array(shares)
+    return _Networks(*parts), float(limit)
+
+
+@compiled()
+def predict_rows(
+    raw: FloatArray, row_stride: int, column_stride: int, tables: LaneTables, limit: float, networks: _Networks,
+    scratch: FloatArray, out: FloatArray,
+) -> int:  # fmt: skip
+    """out += sum over trunks of share * network, in the order of FrozenNetwork.evaluate; GOOD or what is wrong."""
+    value, place, status = np.empty(LANES), np.empty(LANES, np.int64), GOOD
+    x = scratch[0]
+    for start in range(0, len(out), LANES):
+        count = min(LANES, len(out) - start)
+        status |= fill_lanes(raw, start * row_stride, row_stride, column_stride, count, tables, limit, value, place, x)
+        for t in range(len(networks.spans)):
+            first, end, output = networks.spans[t]
+            plan = networks.plan[first]
+            ordered_affine(networks.params, plan, x, scratch[1], LANES)
+            if plan[4] > 1:
+                sort_groups(scratch[1], plan[0], plan[4], LANES)
+            z = forward(networks.params, networks.plan[first + 1 : end], scratch[1], scratch[2], LANES)
+            for k in range(networks.plan[end - 1, 0]):
+                for lane in range(count):
+                    term = networks.shares[t] * z[k * LANES + lane]
+                    out[start + lane, networks.outputs[output + k]] += term
+    return status

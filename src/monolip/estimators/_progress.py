@@ -1,0 +1,56 @@
+"""A progress line on long fits: only on a terminal after two seconds, or when asked for."""
+
+from __future__ import annotations
+
+import sys
+import time
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from monolip.engine.training import Progress as Standing
+from monolip.estimators._training import Job
+
+__all__ = ["Display"]
+
+PATIENCE_SECONDS = 2.0
+
+
+class Display:
+    """Context manager; `update(job, standing)` is called by every training thread."""
+
+    def __init__(self, verbose: int) -> None:
+        self.verbose, self.started = bool(verbose), time.perf_counter()
+        self.wanted = self.verbose or sys.stderr.isatty()
+        self.lock, self.progress = Lock(), None
+        self.tasks: dict[Any, Any] = {}
+
+    progress: Progress | None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.progress is not None:
+            self.progress.stop()
+
+    def update(self, job: Job, standing: Standing) -> None:
+        if not self.wanted or (not self.verbose and time.perf_counter() - self.started < PATIENCE_SECONDS):
+            return
+        with self.lock:
+            if self.progress is None:
+                columns = (TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn(), TimeRemainingColumn())
+                console = Console(stderr=True)
+                self.progress = Progress(*columns, TextColumn("{task.fields[loss]}"), console=console)
+                self.progress.start()
+            key = (job.options.n_steps, job.regime, job.member)
+            if key not in self.tasks:
+                text = f"member {job.member}, decay {job.options.slope_decay:g}"
+                self.tasks[key] = self.progress.add_task(text, total=standing.n_steps, loss="")
+            loss = "" if standing.best_loss is None else f"hold-out loss {standing.best_loss:.4g}"
+            self.progress.update(self.tasks[key], completed=standing.step, loss=loss)

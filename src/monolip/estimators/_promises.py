@@ -1,0 +1,205 @@
+"""What the user asked for, per raw feature: direction (per class), slope cap, explicit interval, missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.errors import SlopeError
+from monolip.estimators._schema import Schema
+from monolip.monotonic_cst import by_position, read_directions, read_per_feature
+
+__all__ = ["Promises", "read_promises"]
+
+MISSING = ("state", "lowest", "highest")
+
+
+@dataclass(frozen=True)
+class Promises:
+    """directions: (n_raw, n_outputs), +1, -1, 0, or 2 for "flat"; caps: raw units or NaN; intervals: by position."""
+
+    directions: NDArray[np.int64]
+    caps: NDArray[np.float64]
+    standard_cap: float | None
+    intervals: dict[int, tuple[float, float]] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+    def style(self, j: int) -> str:
+        """How feature j is calibrated: linearly where its slopes are given in raw units."""
+        if j in self.intervals:
+            return "linear"
+        return "quantile" if np.isnan(self.caps[j]) and self.standard_cap is None else "clipped"
+
+
+def read_promises(
+    schema: Schema, monotonic_cst: Any, slopes: Any, max_slope: Any, missing: Any, classes: NDArray[Any] | None
+) -> Promises:
+    """Everything checked against the columns there are; classes: the class labels, or None for regression."""
+    names, n = schema.names, schema.n_raw
+    n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
+    per_class = _split_classes(monotonic_cst, classes)
+    if n_outputs == 1:
+        directions = read_directions(_two_classes(per_class, classes), names, n)[:, None]
+    else:
+        directions = _many_classes(per_class, schema, classes)
+    if directions.shape != (n, n_outputs):
+        raise SlopeError(
+            f"monotonic_cst has one direction per feature; got shape {directions.shape} for {n} featuresmatch them."
+        )
+    caps, standard = _caps(max_slope, schema)
+    promises = Promises(directions, caps, standard, _intervals(slopes, schema, directions), _missing(missing, schema))
+    _check_categories(promises, schema)
+    return promises
+
+
+def _split_classes(monotonic_cst: Any, classes: NDArray[Any] | None) -> Any:
+    """Refuse {feature: {class: direction}} where there are no classes."""
+    nested = isinstance(monotonic_cst, Mapping) and any(isinstance(v, Mapping) for v in monotonic_cst.values())
+    if nested and classes is None:
+        raise SlopeError(
+            f"directions per class belong to a classifier; got {monotonic_cst!r} in a regressor; pass -1, 0 or +1."
+        )
+    return monotonic_cst
+
+
+def _two_classes(monotonic_cst: Any, classes: NDArray[Any] | None) -> Any:
+    """{feature: {class: +-1}} of two classes as the direction of the second class's log-odds."""
+    if classes is None or not isinstance(monotonic_cst, Mapping):
+        return monotonic_cst
+    plain = {}
+    for feature, value in monotonic_cst.items():
+        if not isinstance(value, Mapping):
+            plain[feature] = value
+            continue
+        signs = [sign * (1 if k == 1 else -1) for k, sign in _by_class(value, classes, feature).items() if sign]
+        if len(set(signs)) > 1:
+            raise SlopeError(
+                f"two classes cannot both rise or both fall; got {dict(value)!r} for {feature!r}; drop one."
+            )
+        plain[feature] = signs[0] if signs else 0
+    return plain
+
+
+def _many_classes(monotonic_cst: Any, schema: Schema, classes: Any) -> NDArray[np.int64]:
+    """Roles per class: rising [0, s] with the others [-s, 0]; falling the reverse; both given: the others flat."""
+    directions = np.zeros((schema.n_raw, len(classes)), dtype=np.int64)
+    if monotonic_cst is None:
+        return directions
+    if not isinstance(monotonic_cst, Mapping):
+        if not np.any(np.asarray(monotonic_cst, dtype=object) != 0):
+            return directions
+        raise SlopeError(_show_form(classes, "an array", schema.names[0]))
+    for j, value in by_position(monotonic_cst, schema.names, schema.n_raw).items():
+        if not isinstance(value, Mapping):
+            if value == 0:
+                continue
+            raise SlopeError(_show_form(classes, repr(value), schema.names[j]))
+        roles = _by_class(value, classes, schema.names[j])
+        rising, falling = [k for k, s in roles.items() if s > 0], [k for k, s in roles.items() if s < 0]
+        for found, word in ((rising, "rising"), (falling, "falling")):
+            if len(found) > 1:
+                raise SlopeError(
+                    f"a feature has at most one {word} class: two of them must move alike against each other, which "
+                    f"forces equal slopes; got {[_plain(classes[k]) for k in found]} for {schema.names[j]!r}; keep one."
+                )
+        if rising or falling:
+            others = 2 if rising and falling else -1 if rising else 1
+            directions[j] = others
+            directions[j, rising], directions[j, falling] = 1, -1
+    return directions
+
+
+def _by_class(value: Mapping[Any, Any], classes: Any, feature: Any) -> dict[int, int]:
+    known = {_plain(label): k for k, label in enumerate(classes)}
+    for label in value:
+        if label not in known:
+            raise SlopeError(f"monotonic_cst of {feature!r} names class {label!r}; the classes are {list(known)[:8]}.")
+    if not value:
+        return {}
+    signs = read_directions(list(value.values()), None, None).tolist()
+    return {known[label]: sign for label, sign in zip(value, signs, strict=True)}
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _show_form(classes: Any, got: str, feature: str) -> str:
+    example = {feature: {_plain(classes[-1]): 1}}
+    return (
+        "with three or more classes a direction belongs to a class: P(class) rises or falls; "
+        f"got {got}; write for example monotonic_cst={example!r}."
+    )
+
+
+def _caps(max_slope: Any, schema: Schema) -> tuple[NDArray[np.float64], float | None]:
+    caps = np.full(schema.n_raw, np.nan)
+    if max_slope is None:
+        return caps, None
+    if not isinstance(max_slope, Mapping):
+        return caps, float(read_per_feature(max_slope, "max_slope", None, 1)[0])
+    for j, cap in by_position(max_slope, schema.names, schema.n_raw).items():
+        caps[j] = read_per_feature(cap, f"max_slope of {schema.names[j]!r}", None, 1)[0]
+    return caps, None
+
+
+def _intervals(slopes: Any, schema: Schema, directions: NDArray[np.int64]) -> dict[int, tuple[float, float]]:
+    if slopes is None:
+        return {}
+    if not isinstance(slopes, Mapping):
+        raise SlopeError(f"slopes is a dict {{feature: (lower, upper)}} in raw units; got {slopes!r}; pass a dict.")
+    if directions.shape[1] > 1:
+        raise SlopeError(
+            "slope intervals of logits promise nothing about probabilities of three or more classes; got slopes="
+            f"{dict(slopes)!r}; use monotonic_cst with directions per class, and max_slope."
+        )
+    found = {}
+    for j, pair in by_position(slopes, schema.names, schema.n_raw).items():
+        try:
+            low, high = (float(v) for v in pair)
+        except (TypeError, ValueError):
+            raise SlopeError(f"slopes[{schema.names[j]!r}] is a pair (lower, upper); got {pair!r}.") from None
+        if not (np.isfinite([low, high]).all() and low <= high):
+            raise SlopeError(f"slope interval of {schema.names[j]!r} is empty or infinite: {pair!r}; lower <= upper.")
+        direction = int(directions[j, 0])
+        if (direction > 0 and low < 0) or (direction < 0 and high > 0):
+            raise SlopeError(
+                f"slopes and monotonic_cst must agree; got {pair!r} and direction {direction:+d} for "
+                f"{schema.names[j]!r}; change one of them."
+            )
+        found[j] = (low, high)
+    return found
+
+
+def _missing(given: Any, schema: Schema) -> tuple[str, ...]:
+    per = ["state"] * schema.n_raw
+    found = by_position(given, schema.names, schema.n_raw) if isinstance(given, Mapping) else dict.fromkeys(
+        range(schema.n_raw), given
+    )  # fmt: skip
+    for j, word in found.items():
+        if word not in MISSING:
+            raise SlopeError(f"missing is one of {MISSING}, or a dict of these by feature; got {word!r}; choose one.")
+        per[j] = word
+    return tuple(per)
+
+
+def _check_categories(promises: Promises, schema: Schema) -> None:
+    for j, categories in enumerate(schema.categories):
+        if categories is None:
+            if j in promises.intervals and promises.missing[j] != "state":
+                raise SlopeError(
+                    f"a feature with an explicit slope interval has no lowest or highest value; got missing="
+                    f"{promises.missing[j]!r} for {schema.names[j]!r}; use missing='state' for it."
+                )
+            continue
+        if j in promises.intervals or not np.isnan(promises.caps[j]):
+            raise SlopeError(f"a category has no slope; got one for {schema.names[j]!r}; use a direction, or a number.")
+        if promises.directions[j].any() and not schema.ordered[j]:
+            raise SlopeError(
+                f"a direction needs an order; {schema.names[j]!r} is an unordered category; make it ordered by "
+                f"categorical_features={{{schema.names[j]!r}: {list(categories[:3])!r}}}, from low to high."
+            )

@@ -1,0 +1,130 @@
+"""What each raw column is (a number or a category, ordered or not), learned at fit and checked at every predict."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from monolip.errors import InputError
+from monolip.estimators._tables import RawColumn, RawTable, read_table
+from monolip.input_columns import is_missing, plain_label
+from monolip.monotonic_cst import by_position, feature_index
+
+__all__ = ["Schema", "learn_schema", "table_like"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """names of the raw columns, whether they are the user's, and the categories (None: a number) with their order."""
+
+    names: tuple[str, ...]
+    named: bool
+    categories: tuple[tuple[Any, ...] | None, ...]
+    ordered: tuple[bool, ...]
+
+    @property
+    def n_raw(self) -> int:
+        return len(self.names)
+
+
+def learn_schema(table: RawTable, categorical_features: Any) -> Schema:
+    """categorical_features: None (by type), names or positions, a mask, or {name: [low, ..., high] or None}."""
+    wanted = _wanted(categorical_features, table)
+    categories: list[tuple[Any, ...] | None] = []
+    ordered: list[bool] = []
+    for j, column in enumerate(table.columns):
+        if j not in wanted and column.is_numeric:
+            categories.append(None)
+            ordered.append(False)
+            continue
+        if j not in wanted and column.categories is None:
+            _refuse_dirty_numbers(column)
+        order = wanted.get(j)
+        declared = column.categories if column.ordered else None
+        listed = order if order is not None else declared
+        categories.append(tuple(plain_label(c) for c in listed) if listed is not None else _observed(column))
+        ordered.append(listed is not None)
+    return Schema(table.names, table.named, tuple(categories), tuple(ordered))
+
+
+def table_like(X: Any, schema: Schema, owner: str) -> RawTable:
+    """A table to predict from: columns by name, whatever their order; without names, by position."""
+    table = read_table(X, schema.names)
+    if schema.named and table.named:
+        return _by_name(table, schema)
+    if len(table.columns) != schema.n_raw:
+        raise InputError(
+            f"X has {len(table.columns)} features, but {owner} is expecting {schema.n_raw} features as input."
+        )
+    if schema.named:
+        warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names", stacklevel=3)
+    elif table.named:
+        warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=3)
+    return table
+
+
+def _by_name(table: RawTable, schema: Schema) -> RawTable:
+    if table.names == schema.names:
+        return table
+    position = {name: j for j, name in enumerate(table.names)}
+    unseen = sorted(set(position) - set(schema.names))
+    absent = sorted(set(schema.names) - set(position))
+    if unseen or absent:
+        message = "The feature names should match those that were passed during fit.\n"
+        for words, found in (("unseen at fit time", unseen), ("seen at fit time, yet now missing", absent)):
+            if found:
+                shown = [*found[:5], *(["..."] if len(found) > 5 else [])]
+                message += f"Feature names {words}:\n" + "".join(f"- {name}\n" for name in shown)
+        raise InputError(message)
+    return RawTable(tuple(table.columns[position[name]] for name in schema.names), True, table.n_rows)
+
+
+def _wanted(given: Any, table: RawTable) -> dict[int, tuple[Any, ...] | None]:
+    """Position -> order of categories (None: unordered) of the columns the user called categorical."""
+    names, n = table.names, len(table.columns)
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        found = by_position(given, names, n)
+        return {j: None if order is None else tuple(order) for j, order in found.items()}
+    listed = np.asarray(given)
+    if listed.dtype == bool:
+        if listed.shape != (n,):
+            raise InputError(
+                f"categorical_features as a mask has one entry per column; got {listed.shape} for {n}; match them."
+            )
+        return {int(j): None for j in np.flatnonzero(listed)}
+    return {feature_index(key, names, n): None for key in listed.ravel().tolist()}
+
+
+def _observed(column: RawColumn) -> tuple[Any, ...]:
+    """Categories that occur, sorted; so that the model does not depend on the order of rows."""
+    if column.is_numeric:
+        seen: set[Any] = {float(v) for v in np.unique(column.values[~np.isnan(column.values)])}
+    else:
+        seen = {plain_label(v) for v in column.values.tolist() if not is_missing(v)}
+    return tuple(sorted(seen, key=lambda label: (type(label).__name__, label)))
+
+
+def _refuse_dirty_numbers(column: RawColumn) -> None:
+    """A column of strings that nearly all read as numbers is a number with dirt in it, not a category."""
+    distinct = {v for v in column.values.tolist() if isinstance(v, str)}
+    readable = {v for v in distinct if _reads_as_number(v)}
+    if len(distinct) > 20 and len(readable) >= 0.9 * len(distinct):
+        odd = sorted(distinct - readable)[:3] or sorted(distinct)[:3]
+        raise InputError(
+            f"strings in numeric column {column.name!r}: nearly all of its values read as numbers; got for example "
+            f"{odd}; convert the column to numbers, or list it in categorical_features."
+        )
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

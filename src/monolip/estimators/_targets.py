@@ -1,0 +1,137 @@
+"""The target as the engine learns it: standardised, shifted or counted as classes, with weights and offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from monolip.engine.losses import Loss
+from monolip.errors import InputError
+from monolip.output_link import OutputLink
+
+__all__ = ["LOSSES", "Target", "class_target", "number_target", "read_weights"]
+
+FloatArray = NDArray[np.float64]
+
+LOSSES = {
+    "squared_error": "squared",
+    "absolute_error": "absolute",
+    "huber": "huber",
+    "quantile": "pinball",
+    "poisson": "poisson",
+    "gamma": "gamma",
+    "tweedie": "tweedie",
+}
+_LOG_LINK = ("poisson", "gamma", "tweedie")
+
+
+@dataclass(frozen=True)
+class Target:
+    """f in the user's units is scale * (what the engine learns) + shift; classes: class numbers, for even folds."""
+
+    y: FloatArray
+    loss: Loss
+    link: OutputLink
+    weight: FloatArray | None
+    offset: FloatArray | None
+    scale: float = 1.0
+    shift: float = 0.0
+    classes: NDArray[np.int64] | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        return self.link.n_outputs
+
+    def take(self, rows: NDArray[np.int64]) -> Target:
+        """Some of the rows."""
+        parts = {"weight": self.weight, "offset": self.offset, "classes": self.classes}
+        picked: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
+        return replace(self, y=self.y[rows], **picked)
+
+
+def number_target(y: Any, loss: str, parameter: float | None, weight: Any, offset: Any, n_rows: int) -> Target:
+    """Squared and absolute losses learn a standardised target; under a log link the target is divided by its mean."""
+    if loss not in LOSSES:
+        raise InputError(f"loss is one of {', '.join(LOSSES)}; got {loss!r}; choose one of them.")
+    values = _column(y, n_rows)
+    weights, shifts = read_weights(weight, n_rows), _offsets(offset, n_rows)
+    engine_loss = Loss(LOSSES[loss], parameter)
+    engine_loss.resolved()
+    if loss in _LOG_LINK:
+        if (values < 0).any() or not values.any() or (loss == "gamma" and not (values > 0).all()):
+            need = "greater than 0" if loss == "gamma" else "at least 0, and not all 0"
+            raise InputError(f"a target of the {loss} loss is {need}; got {values.min():g}; use another loss.")
+        mean = float(np.average(values, weights=weights))
+        return Target(values / mean, engine_loss, OutputLink("log"), weights, shifts, 1.0, float(np.log(mean)))
+    shift, scale = _center_and_scale(values if shifts is None else values - shifts, weights, loss != "squared_error")
+    shifts = None if shifts is None else shifts / scale
+    return Target((values - shift) / scale, engine_loss, OutputLink(), weights, shifts, scale, shift)
+
+
+def _center_and_scale(values: FloatArray, weights: FloatArray | None, robust: bool) -> tuple[float, float]:
+    """Mean and standard deviation; for robust losses median and quartiles, which outliers do not move."""
+    size = float(np.abs(values).max()) or 1.0  # squares of 1e200 overflow
+    part = values / size
+    center = float(np.average(part, weights=weights))
+    scale = float(np.sqrt(np.average((part - center) ** 2, weights=weights)))
+    if robust:
+        low, middle, high = np.quantile(part if weights is None else part[weights > 0], [0.25, 0.5, 0.75])
+        center, scale = float(middle), float(high - low) / 1.349 or scale
+    if not scale > 1e-14 * abs(center):
+        return center * size, 1.0  # a constant target
+    return center * size, scale * size
+
+
+def class_target(codes: NDArray[np.int64], labels: Any, weight: FloatArray | None, offset: Any) -> Target:
+    """Two classes: log-odds of the second. More: one logit per class."""
+    link = OutputLink("logit" if len(labels) == 2 else "softmax", tuple(labels.tolist()))
+    loss = Loss("logistic" if len(labels) == 2 else "softmax")
+    shifts = _offsets(offset, len(codes))
+    return Target(codes.astype(np.float64), loss, link, weight, shifts, classes=codes)
+
+
+def read_weights(weight: Any, n_rows: int) -> FloatArray | None:
+    """One finite number >= 0 a row, not all 0; a single number counts for every row."""
+    if weight is None:
+        return None
+    array = np.asarray(weight, dtype=np.float64)
+    array = np.full(n_rows, float(array)) if array.ndim == 0 else array
+    if array.ndim != 1:
+        raise InputError(f"Sample weights must be 1D array or scalar; got shape {array.shape}; pass one number a row.")
+    if len(array) != n_rows:
+        raise InputError(f"sample_weight has one number a row; got {len(array)} for {n_rows} rows; match them.")
+    if not np.isfinite(array).all():
+        raise InputError("sample weights must be finite; got NaN or infinity; replace them.")
+    if (array < 0).any():
+        raise InputError(
+            "sample weights are at least 0: a negative weight rewards errors, and the loss has no minimum; got "
+            f"{array.min():g}; drop those rows, or merge them with rows of positive weight they should cancel."
+        )
+    if not array.any():
+        raise InputError("some row must count; got sample weights that are all zero; give a positive one.")
+    return array
+
+
+def _column(y: Any, n_rows: int) -> FloatArray:
+    try:
+        values = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the target of a regressor is one column of numbers; {error}; convert it.") from None
+    if len(values) != n_rows:
+        raise InputError(f"X and y must have the same number of rows; got {n_rows} and {len(values)}; match them.")
+    if not np.isfinite(values).all():
+        raise InputError("the target must be finite: y contains NaN or infinity; drop or fill those rows.")
+    return values
+
+
+def _offsets(offset: Any, n_rows: int) -> FloatArray | None:
+    if offset is None:
+        return None
+    array = np.asarray(offset, dtype=np.float64)
+    if array.shape != (n_rows,) or not np.isfinite(array).all():
+        raise InputError(f"offset is one finite number a row; got shape {array.shape} for {n_rows} rows; correct it.")
+    return array

@@ -1,0 +1,70 @@
+r"""Are probabilities right? Measured on data the model has not seen, and mended without breaking the promise.
+
+    recalibrated f = a f + b,  a > 0 (two classes);  a f (more): the log-loss on new rows chooses a and b
+
+a f + b is convex form again, so the result is one FrozenNetwork as before, under the same promise: directions stay bit
+for bit, and a is kept small enough for every slope interval to hold.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize  # type: ignore[import-untyped]
+
+from monolip.errors import InputError
+
+__all__ = ["Calibration", "best_scaling", "measure_calibration"]
+
+FloatArray = NDArray[np.float64]
+
+
+class Calibration(NamedTuple):
+    """error: mean |predicted - observed| over bins, weighted by rows; bins: (mean predicted, observed, rows) each."""
+
+    error: float
+    log_loss: float
+    bins: tuple[tuple[float, float, int], ...]
+
+
+def measure_calibration(probabilities: Any, codes: NDArray[np.int64], n_bins: int = 10) -> Calibration:
+    """Two classes: of P(second class). More: of the most probable class. Bins hold equally many rows.
+
+    Example:
+        >>> p = np.array([[0.8, 0.2], [0.8, 0.2], [0.4, 0.6], [0.4, 0.6]])
+        >>> round(measure_calibration(p, np.array([0, 0, 0, 1]), n_bins=2).error, 3)
+        0.15
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    if p.ndim != 2 or len(p) != len(codes) or not len(p):
+        raise InputError(f"probabilities have one row per label; got {p.shape} for {len(codes)} labels; match them.")
+    own = np.clip(p[np.arange(len(p)), codes], 1e-15, 1.0)
+    if p.shape[1] == 2:
+        predicted, happened = p[:, 1], codes == 1
+    else:
+        predicted, happened = p.max(axis=1), codes == p.argmax(axis=1)
+    order = np.argsort(predicted, kind="stable")
+    parts = [part for part in np.array_split(order, n_bins) if part.size]
+    bins = tuple((float(predicted[part].mean()), float(happened[part].mean()), int(part.size)) for part in parts)
+    error = sum(abs(a - b) * n for a, b, n in bins) / len(p)
+    return Calibration(float(error), float(-np.log(own).mean()), bins)
+
+
+def best_scaling(f: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> tuple[float, float]:
+    """(a, b) that minimise the log-loss of a f + b; b is 0 for more than two classes."""
+    share = np.ones(len(f)) if weight is None else weight
+    share = share / share.sum()
+
+    def loss(parameters: Any) -> float:
+        z = np.exp(parameters[0]) * f
+        if f.shape[1] == 1:
+            z = z[:, 0] + parameters[1]
+            return float(share @ (np.logaddexp(0.0, z) - codes * z))
+        z = z - z.max(axis=1, keepdims=True)
+        return float(share @ (np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(z)), codes]))
+
+    two = f.shape[1] == 1
+    found = minimize(loss, np.zeros(2 if two else 1), method="L-BFGS-B", bounds=[(-4.0, 4.0)] + [(-20.0, 20.0)] * two)
+    return float(np.exp(found.x[0])), float(found.x[1]) if two else 0.0

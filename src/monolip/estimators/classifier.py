@@ -1,0 +1,168 @@
+"""MonotonicClassifier: the scikit-learn face of the idea, for classes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from monolip.errors import InputError
+from monolip.estimators._base import MonotonicBase
+from monolip.estimators._freezing import rescale
+from monolip.estimators._tables import read_table, refuse_infinite
+from monolip.estimators._targets import class_target, read_weights
+from monolip.estimators.calibration import Calibration, best_scaling, measure_calibration
+from monolip.estimators.threshold import Threshold, choose_threshold
+from monolip.frozen import FrozenNetwork
+
+__all__ = ["MonotonicClassifier"]
+
+FloatArray = NDArray[np.float64]
+
+
+class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
+    """A classifier whose probabilities provably rise or fall with the features asked for, bit for bit.
+
+    Two classes: f is the log-odds of the second class in sorted order, and  lower_i <= df/dx_i <= upper_i.
+    More classes: directions belong to a class, ``monotonic_cst={"income": {"high": 1}}``: P(high) never falls in
+    income. Per feature one rising and one falling class can be promised.
+
+    Args: those of MonotonicRegressor, slopes in log-odds per unit, and
+        class_weight: {class: weight}, "balanced" or None.
+
+    Attributes: those of MonotonicRegressor, and
+        classes_: the labels, in the order of predict_proba's columns.
+
+    Both feature_names_in_ and n_features_in_ are set by fit.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.linspace(-1, 1, 200)[:, None]
+        >>> y = np.where(x[:, 0] + 0.3 * np.sin(9 * x[:, 0]) > 0, "good", "bad")
+        >>> model = MonotonicClassifier(monotonic_cst=[1], random_state=0).fit(x, y)
+        >>> bool((np.diff(model.predict_proba(x)[:, 1]) >= 0).all()), model.classes_.tolist()
+        (True, ['bad', 'good'])
+    """
+
+    def __init__(
+        self,
+        *,
+        monotonic_cst: Any = None,
+        slopes: Any = None,
+        max_slope: Any = None,
+        class_weight: Any = None,
+        hidden_layer_sizes: Any = (32, 32),
+        n_estimators: int = 2,
+        max_iter: int | None = None,
+        batch_size: int | str = "auto",
+        early_stopping: bool = True,
+        validation_fraction: float = 0.125,
+        categorical_features: Any = None,
+        missing: Any = "state",
+        n_bins: int | str = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.monotonic_cst = monotonic_cst
+        self.slopes = slopes
+        self.max_slope = max_slope
+        self.class_weight = class_weight
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.n_estimators = n_estimators
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.n_bins = n_bins
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    _is_classifier = True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+        """Fit on any table; labels of any kind. offset: (n,), added to the log-odds."""
+        if y is None:
+            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
+        table = read_table(X)
+        refuse_infinite(table)
+        labels = column_or_1d(y, warn=True)
+        if len(labels) != table.n_rows:
+            raise InputError(
+                f"X and y must have the same number of rows; got {table.n_rows} and {len(labels)}; match them."
+            )
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise InputError("class labels must be known: y contains NaN or infinity (inf); drop those rows.")
+        check_classification_targets(labels)
+        weight = read_weights(sample_weight, table.n_rows)
+        classes, codes = np.unique(labels, return_inverse=True)
+        seen = classes if weight is None else classes[np.unique(codes[weight > 0])]
+        if len(seen) < 2:
+            raise InputError(
+                f"a classifier needs rows of at least two classes; got only one class, {seen[0]!r}; check the target."
+            )
+        if self.class_weight is not None:
+            balance = compute_sample_weight(self.class_weight, labels)
+            weight = read_weights(balance if weight is None else balance * weight, table.n_rows)
+        self.classes_ = classes
+        return self._fit(table, class_target(codes, classes, weight, offset), classes)
+
+    def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
+        """Log-odds of the second class, shape (n,); with more classes one logit each, shape (n, n_classes)."""
+        f = self._evaluate(X, offset)
+        return f[:, 0] if f.shape[1] == 1 else f
+
+    def predict_proba(self, X: Any, offset: Any = None) -> FloatArray:
+        """Probabilities, shape (n, n_classes), each monotone bit for bit where that is promised."""
+        f = self._evaluate(X, offset)
+        assert self.frozen_.link is not None
+        return self.frozen_.link.apply(f)
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """The most probable class; with two classes the second where its log-odds are positive."""
+        f = self._evaluate(X, offset)
+        best = (f[:, 0] > 0).astype(np.int64) if f.shape[1] == 1 else f.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def threshold(self, X: Any, y: Any = None, **target: Any) -> Threshold:
+        """The threshold on decision_function for rate=, recall= or efficiency= (see choose_threshold); two classes."""
+        scores = self.decision_function(X)
+        if scores.ndim != 1:
+            raise InputError(f"a threshold needs two classes; got {len(self.classes_)}; threshold P of one class.")
+        positive = None if y is None else column_or_1d(y) == self.classes_[1]
+        return choose_threshold(scores, positive, **target)
+
+    def calibration(self, X: Any, y: Any, n_bins: int = 10) -> Calibration:
+        """How far probabilities are from frequencies on these rows (which fit should not have seen)."""
+        return measure_calibration(self.predict_proba(X), self._codes(y), n_bins)
+
+    def recalibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Scale (and, with two classes, shift) log-odds to fit these rows, under the same promise; changes self."""
+        f, codes = self._evaluate(X), self._codes(y)
+        weight = read_weights(sample_weight, len(f))
+        self._adopt(rescale(self.frozen_, *best_scaling(f, codes, weight)), self._schema)
+        return self
+
+    def _codes(self, y: Any) -> NDArray[np.int64]:
+        labels = column_or_1d(y)
+        codes = np.searchsorted(self.classes_, labels)
+        codes = np.minimum(codes, len(self.classes_) - 1)
+        if (self.classes_[codes] != labels).any():
+            raise InputError(f"labels must be among the classes seen in fit, {self.classes_.tolist()}; got others.")
+        return np.asarray(codes, dtype=np.int64)
+
+    def _loaded(self, network: FrozenNetwork) -> None:
+        assert network.link is not None
+        self.classes_ = np.array(network.link.labels)

@@ -1,0 +1,114 @@
+"""MonotonicRegressor: the scikit-learn face of the idea, for numbers."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from monolip.errors import InputError
+from monolip.estimators._base import MonotonicBase
+from monolip.estimators._tables import read_table, refuse_infinite
+from monolip.estimators._targets import number_target
+
+__all__ = ["MonotonicRegressor"]
+
+
+class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
+    """A network whose slopes provably stay in the intervals asked for; increasing means increasing, bit for bit.
+
+        lower_i <= d predict / d x_i <= upper_i     for every x, in the user's units (of log predict under a log link)
+
+    Args:
+        monotonic_cst: -1, 0 or +1 for each feature, as an array or a dict by name; None for no direction.
+        slopes: {feature: (lower, upper)}, explicit intervals in raw units; such a feature is calibrated linearly.
+        max_slope: a number (target standard deviations per feature standard deviation; log units under a log link) or
+            a dict {feature: cap in raw units}; None for a generous cap.
+        loss: squared_error, absolute_error, huber, quantile, poisson, gamma or tweedie (the last three: log link).
+        loss_parameter: the quantile, Tweedie's power, or Huber's delta in (robust) standard deviations.
+        hidden_layer_sizes: widths, even numbers.
+        n_estimators: members, each trained without another eighth of the rows, and averaged.
+        max_iter: passes over the data at most; None lets the recipe decide.
+        batch_size: rows per step, or "auto".
+        early_stopping: hold rows out to choose the regulariser and when to stop; False trains on all rows.
+        validation_fraction: share of rows each member holds out.
+        categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
+            type: strings and categories are categories.
+        missing: "state" (a value of its own, no promise), "lowest" or "highest"; or a dict by feature.
+        n_bins: bins of the piecewise-linear encoding of each numeric feature, or "auto".
+        max_time: seconds after which fit ends with what it has; the one setting that costs reproducibility.
+        warm_start: fit again with a larger n_estimators adds members.
+        n_jobs: threads; changes no bit of the result. random_state: a seed. verbose: show progress.
+
+    Attributes:
+        slopes_: what is guaranteed, per raw feature; print it. frozen_: the FrozenNetwork behind every prediction.
+        history_: one entry per training. n_iter_: passes over the data of each member.
+        n_features_in_, feature_names_in_: the columns seen in fit.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.linspace(0, 1, 300)[:, None]
+        >>> model = MonotonicRegressor(monotonic_cst=[1], random_state=0).fit(x, np.sqrt(x[:, 0]))
+        >>> bool((np.diff(model.predict(x)) >= 0).all()), model.slopes_["x0"][0] >= 0
+        (True, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        monotonic_cst: Any = None,
+        slopes: Any = None,
+        max_slope: Any = None,
+        loss: str = "squared_error",
+        loss_parameter: float | None = None,
+        hidden_layer_sizes: Any = (32, 32),
+        n_estimators: int = 2,
+        max_iter: int | None = None,
+        batch_size: int | str = "auto",
+        early_stopping: bool = True,
+        validation_fraction: float = 0.125,
+        categorical_features: Any = None,
+        missing: Any = "state",
+        n_bins: int | str = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.monotonic_cst = monotonic_cst
+        self.slopes = slopes
+        self.max_slope = max_slope
+        self.loss = loss
+        self.loss_parameter = loss_parameter
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.n_estimators = n_estimators
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.n_bins = n_bins
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+        """Fit on any table. offset: (n,), added to f (under a log link: the logarithm of an exposure)."""
+        if y is None:
+            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
+        table = read_table(X)
+        refuse_infinite(table)
+        target = number_target(y, self.loss, self.loss_parameter, sample_weight, offset, table.n_rows)
+        return self._fit(table, target, None)
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
+        """Predictions, shape (n,); non-decreasing bit for bit where that is promised."""
+        f = self._evaluate(X, offset)
+        assert self.frozen_.link is not None
+        return self.frozen_.link.apply(f)

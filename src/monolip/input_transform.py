@@ -1,0 +1,139 @@
+r"""From raw columns to model columns: part of a FrozenNetwork, so that its promise is about the user's own units.
+
+    raw x_i  ->  phi_i1(x_i), phi_i2(x_i), ...        df/dx_i = sum_j df/du_j * phi_ij'(x_i)
+
+Every numeric map is non-decreasing and piecewise linear, every category a row of a table: nothing else. That is what
+lets slopes in raw units be computed exactly, and an independent checker repeat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError, StructureError
+from .input_columns import CategoryColumn, NumericColumn
+from .monotonic_cst import check_names
+from .piecewise_linear import PiecewiseLinear
+
+__all__ = ["InputTransform"]
+
+FloatArray = NDArray[np.float64]
+Column = NumericColumn | CategoryColumn
+
+
+@dataclass(frozen=True, eq=False)
+class InputTransform:
+    """Raw columns, in order, to a matrix of model columns.
+
+    Args:
+        columns: NumericColumn and CategoryColumn, with distinct names.
+
+    Shape: evaluate takes one array of shape (n,) per raw column, in order or by name, and gives (n, n_model).
+
+    Example:
+        >>> from monolip.piecewise_linear import PiecewiseLinear
+        >>> inputs = InputTransform(
+        ...     (
+        ...         NumericColumn("size", (PiecewiseLinear([0.0, 100.0], [0.0, 1.0]),)),
+        ...         CategoryColumn("city", ("A", "B"), [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]]),
+        ...     )
+        ... )
+        >>> inputs.evaluate({"size": [50.0, 200.0], "city": ["B", "C"]})
+        array([[0.5, 0. , 1. ],
+               [1. , 0. , 0. ]])
+    """
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        columns = tuple(self.columns) if isinstance(self.columns, Iterable) else ()
+        if not columns or not all(isinstance(column, NumericColumn | CategoryColumn) for column in columns):
+            raise StructureError(
+                "an input transform is made of NumericColumn and CategoryColumn; got others or none; pass a tuple."
+            )
+        check_names([column.name for column in columns], len(columns))
+        object.__setattr__(self, "columns", columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def n_raw(self) -> int:
+        return len(self.columns)
+
+    @property
+    def n_model(self) -> int:
+        return int(self.starts[-1])
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Model columns of raw column i are starts[i] .. starts[i + 1] - 1; shape (n_raw + 1,)."""
+        return np.concatenate([[0], np.cumsum([column.n_model for column in self.columns])]).astype(np.int64)
+
+    @property
+    def raw_of(self) -> NDArray[np.int64]:
+        """Raw column of each model column, shape (n_model,)."""
+        return np.repeat(np.arange(self.n_raw), np.diff(self.starts))
+
+    @property
+    def numeric(self) -> tuple[int, ...]:
+        """Positions of the numeric raw columns: those that have slopes."""
+        return tuple(i for i, column in enumerate(self.columns) if isinstance(column, NumericColumn))
+
+    def maps_of(self, i: int) -> tuple[PiecewiseLinear, ...]:
+        """The maps of numeric raw column i; its first model columns, in order."""
+        column = self.columns[i]
+        return column.maps if isinstance(column, NumericColumn) else ()
+
+    def pieces_of(self, i: int) -> tuple[FloatArray, NDArray[np.int64]]:
+        """All knots of raw feature i, (n,), and the piece of each map that serves each stretch between, (n + 1, m)."""
+        maps = self.maps_of(i)
+        knots = np.unique(np.concatenate([phi.knots for phi in maps]))
+        left_ends = np.concatenate([[-np.inf], knots])
+        return knots, np.stack([np.searchsorted(phi.knots, left_ends, "right") for phi in maps], axis=1)
+
+    def slopes_by_piece(self, i: int) -> tuple[list[tuple[Fraction, ...]], FloatArray]:
+        """Slopes of all maps of raw feature i on each stretch, exact and as floats; equal stretches once."""
+        if i not in self._slopes:
+            maps = self.maps_of(i)
+            rows = [[phi.slopes[p] for phi, p in zip(maps, at, strict=True)] for at in self.pieces_of(i)[1].tolist()]
+            distinct = list(dict.fromkeys(map(tuple, rows)))
+            self._slopes[i] = distinct, np.array([[float(s) for s in stretch] for stretch in distinct])
+        return self._slopes[i]
+
+    @cached_property
+    def _slopes(self) -> dict[int, tuple[list[tuple[Fraction, ...]], FloatArray]]:
+        return {}  # rational arithmetic is slow, and a fit asks several times
+
+    def evaluate(self, columns: Mapping[str, Any] | Sequence[Any]) -> FloatArray:
+        """Model columns, shape (n, n_model), in float64 and bit for bit monotone in every numeric column."""
+        given = self.in_order(columns)
+        blocks = [column.evaluate(values) for column, values in zip(self.columns, given, strict=True)]
+        lengths = {len(block) for block in blocks}
+        if len(lengths) > 1:
+            raise InputError(f"raw columns must have one length; got {sorted(lengths)}; pass columns of one table.")
+        return np.hstack(blocks)
+
+    def in_order(self, columns: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
+        """Raw columns in the order of this transform, taken by name from a mapping."""
+        if isinstance(columns, Mapping):
+            absent = [name for name in self.names if name not in columns]
+            if absent:
+                raise InputError(f"every raw column must be given; {absent[:5]} missing; add them.")
+            return [columns[name] for name in self.names]
+        if len(columns) != self.n_raw:
+            raise InputError(
+                f"there must be {self.n_raw} raw columns; got {len(columns)}; the order is {self.names[:5]} ..."
+            )
+        return list(columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InputTransform, (self.columns,)

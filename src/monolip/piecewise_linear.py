@@ -1,0 +1,125 @@
+r"""A monotone piecewise-linear map of one number, evaluated so that it is monotone bit for bit.
+
+    phi(x) = v_i + (x - k_i) * (v_{i+1} - v_i) / (k_{i+1} - k_i)     for k_i <= x <= k_{i+1},  linear tails beyond
+
+Rounded naively such a map falls at 3-4 % of the one-ulp steps across a knot. Here each piece is clamped to its two end
+values: inside a piece rounding is monotone, and between pieces the clamp is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InputError, StructureError
+
+__all__ = ["PiecewiseLinear"]
+
+FloatArray = NDArray[np.float64]
+
+_MAX = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True, eq=False)
+class PiecewiseLinear:
+    """Non-decreasing through (knots, values), with slopes of its own to the left and to the right of all knots.
+
+    Args:
+        knots: strictly increasing finite numbers, shape (n,), n >= 1.
+        values: non-decreasing finite numbers, shape (n,).
+        left_slope, right_slope: >= 0; 0 makes the map constant there (a clip).
+
+    Shape: evaluate keeps the shape of x.
+
+    Example:
+        >>> clip = PiecewiseLinear([-1.0, 1.0], [0.0, 4.0])
+        >>> clip.evaluate([-np.inf, -1.0, 0.5, np.inf]), [str(s) for s in clip.slopes]
+        (array([0., 0., 3., 4.]), ['0', '2', '0'])
+    """
+
+    knots: FloatArray
+    values: FloatArray
+    left_slope: float = 0.0
+    right_slope: float = 0.0
+
+    def __post_init__(self) -> None:
+        knots, values = _numbers(self.knots, "knots"), _numbers(self.values, "values")
+        tails = _numbers([self.left_slope, self.right_slope], "tail slopes")
+        if knots.shape != values.shape or knots.size == 0:
+            raise StructureError(
+                f"a piecewise-linear map has one value per knot; got {knots.size} knots and {values.size} values; "
+                "pass as many of each."
+            )
+        if not (knots[1:] > knots[:-1]).all():
+            raise StructureError("knots must be strictly increasing; got others; sort them and drop repeated ones.")
+        if (values[1:] < values[:-1]).any() or (tails < 0).any():
+            raise StructureError(
+                f"a monotone map has non-decreasing values and tail slopes >= 0; got values {values.tolist()[:8]} and "
+                f"tails {tails.tolist()}; turn the direction round by the sign of the weights instead."
+            )
+        for name, value in (("knots", knots), ("values", values)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "left_slope", float(tails[0]))
+        object.__setattr__(self, "right_slope", float(tails[1]))
+        if not np.isfinite(self.pieces[:, 2]).all():
+            raise StructureError("every piece must have a finite slope; got knots too close together; merge them.")
+
+    @cached_property
+    def slopes(self) -> tuple[Fraction, ...]:
+        """Exact slope of every piece, tails included: (n + 1,) rational numbers."""
+        k, v = [[Fraction(a) for a in array.tolist()] for array in (self.knots, self.values)]
+        inner = [(v[i + 1] - v[i]) / (k[i + 1] - k[i]) for i in range(len(k) - 1)]
+        return (Fraction(self.left_slope), *inner, Fraction(self.right_slope))
+
+    @cached_property
+    def pieces(self) -> FloatArray:
+        """One row (anchor, value there, slope, lowest, highest) per piece, tails included; shape (n + 1, 5).
+
+        Piece i serves knots[i - 1] <= x < knots[i]. Compiled kernels read this table and repeat `evaluate`.
+        """
+        with np.errstate(all="ignore"):  # a slope that is not finite is refused, with a message, by the constructor
+            inner = np.diff(self.values / 2) / np.diff(self.knots / 2)  # halves: a difference of floats can overflow
+        table = np.empty((self.knots.size + 1, 5))
+        table[:, 0] = np.concatenate([self.knots[:1], self.knots])
+        table[:, 1] = np.concatenate([self.values[:1], self.values])
+        table[:, 2] = np.concatenate([[self.left_slope], inner, [self.right_slope]])
+        table[:, 3] = np.concatenate([[-_MAX], self.values])
+        table[:, 4] = np.concatenate([self.values, [_MAX]])
+        table.setflags(write=False)
+        return table
+
+    def evaluate(self, x: ArrayLike) -> FloatArray:
+        """phi(x): monotone bit for bit, never overflowing; +-inf counts as the largest float, NaN is refused."""
+        try:
+            given = np.asarray(x, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"a piecewise-linear map takes numbers; {error}; convert them first.") from None
+        if np.isnan(given).any():
+            raise InputError("NaN has no place in an order; got NaN; a NumericColumn says what missing values become.")
+        given = np.clip(given, -_MAX, _MAX)
+        anchor, value, slope, low, high = np.moveaxis(self.pieces[np.searchsorted(self.knots, given, "right")], -1, 0)
+        with np.errstate(over="ignore"):  # an infinite result is clamped to the piece's own end
+            away = np.clip(given - anchor, -_MAX, _MAX)  # finite, so that a flat tail gives inf * 0 no chance
+            return np.asarray(np.clip(value + away * slope, low, high))
+
+    __call__ = evaluate
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PiecewiseLinear, (np.array(self.knots), np.array(self.values), self.left_slope, self.right_slope)
+
+
+def _numbers(given: Any, what: str) -> FloatArray:
+    try:
+        array = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise StructureError(f"{what} must be numbers; {error}; pass an array of floats.") from None
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise StructureError(f"{what} must be finite numbers in one dimension; got {given!r}; pass a flat array.")
+    array += 0.0  # -0.0 becomes 0.0: equal maps have equal digests
+    array.setflags(write=False)
+    return array

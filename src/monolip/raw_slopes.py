@@ -1,0 +1,86 @@
+r"""Slopes in raw units, exactly: what a network and its input transform promise together.
+
+    df_k/dx_i = sum_m alpha_m sum_j W1[m, j] phi_j'(x_i),  j over the model columns of raw feature i
+
+so it lies between the smallest and the largest of  sum_j W1[m, j] phi_j'(piece)  over first-layer units m and pieces
+of x_i: several model columns of one feature move together, and their slopes add.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .convex import ConvexForm
+from .input_transform import InputTransform
+from .rounding import round_down, round_up
+from .slopes import SlopeBounds
+
+if TYPE_CHECKING:
+    from .frozen import FrozenNetwork
+
+__all__ = ["extreme_slopes", "raw_slopes"]
+
+FloatArray = NDArray[np.float64]
+
+
+def raw_slopes(network: FrozenNetwork) -> SlopeBounds:
+    """Slope interval of each raw numeric feature and output, rounded outwards by at most one ulp.
+
+    Shape: (n_numeric,) for one output, else (n_numeric, n_outputs). Features that enter a free branch have none.
+    """
+    assert network.inputs is not None, "asked by FrozenNetwork.raw_slopes"
+    inputs = network.inputs
+    features = [i for i in inputs.numeric if inputs.starts[i + 1] <= network.n_features]
+    names = tuple(inputs.names[i] for i in features)
+    rows = [_rows_of_output(network, k) for k in range(network.n_outputs)]
+    lower = np.empty((len(features), network.n_outputs))
+    upper = np.empty_like(lower)
+    for at, i in enumerate(features):
+        for k, weights in enumerate(rows):
+            lower[at, k], upper[at, k] = extreme_slopes(inputs, i, weights)
+    if network.n_outputs == 1:
+        lower, upper = lower[:, 0], upper[:, 0]
+    return SlopeBounds(lower, upper, names)
+
+
+def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[float, float]:
+    """Lowest and highest  sum_j rows[m, j] phi_j'(piece)  of raw feature i, rounded outwards.
+
+    rows: (units, n_model).
+    """
+    slopes, floats = inputs.slopes_by_piece(i)
+    start = int(inputs.starts[i])
+    units = np.unique(rows[:, start : start + floats.shape[1]], axis=0)
+    return round_down(-_largest(-units, floats, slopes)), round_up(_largest(units, floats, slopes))
+
+
+def _rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
+    """Rows whose convex hull holds the gradient of output k: first-layer units, or corners of paper form's box."""
+    rows = []
+    for member in network.members:
+        for trunk in member:
+            if k in trunk.outputs:
+                form = trunk.form
+                rows.append(form.weights[0] if isinstance(form, ConvexForm) else np.stack(trunk.slope_range))
+    return np.vstack(rows)
+
+
+def _largest(units: FloatArray, floats: FloatArray, slopes: list[tuple[Fraction, ...]]) -> Fraction:
+    """max over units and pieces of the exact sum; floats only choose which few sums are worth doing exactly."""
+    sums = units @ floats.T
+    error = (np.abs(units) @ floats.T) * (2.0**-52 * (floats.shape[1] + 4)) + 2.0**-1000
+    reach = sums + error
+    candidates = np.argwhere(reach >= (sums - error).max())
+    return max(_exact_sums(units, slopes, candidates))
+
+
+def _exact_sums(units: FloatArray, slopes: list[tuple[Fraction, ...]], at: NDArray[np.int64]) -> set[Fraction]:
+    """Distinct products only: saturated weights and zeros tie by the hundred."""
+    terms = {
+        tuple((w, s) for w, s in zip(units[m].tolist(), slopes[p], strict=True) if w and s) for m, p in at.tolist()
+    }
+    return {sum((Fraction(w) * s for w, s in pairs), Fraction(0)) for pairs in terms}

@@ -1,0 +1,180 @@
+"""What fit does: losses, weights, offsets, stopping, budgets, warm starts, threads, seeds."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from monolip.errors import InputError
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe
+
+from .tables import QUICK, credit
+
+
+def wave(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 3))
+    return X, np.exp(X[:, 0]) + np.sin(3 * X[:, 1]), rng
+
+
+def test_defaults_learn_a_function_with_interactions_and_steps():
+    X, f, rng = wave(1500)
+    y = f * (1 + (X[:, 2] > 0.5)) + 0.1 * rng.normal(size=1500)
+    model = MonotonicRegressor(random_state=0).fit(X[:1000], y[:1000])
+    assert model.score(X[1000:], y[1000:]) > 0.97
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile"])
+def test_robust_losses_shrug_off_outliers(loss):
+    X, y, rng = wave()
+    dirty = np.where(rng.random(600) < 0.05, 1e3, y)
+    model = MonotonicRegressor(loss=loss, monotonic_cst=[1, 0, 0], random_state=0).fit(X, dirty)
+    assert np.median(np.abs(model.predict(X) - y)) < 0.5
+
+
+def test_quantiles_lie_where_they_should():
+    X, y, rng = wave(2000)
+    noisy = y + rng.normal(size=2000)
+    for q in (0.1, 0.9):
+        model = MonotonicRegressor(loss="quantile", loss_parameter=q, random_state=0).fit(X, noisy)
+        assert abs((noisy < model.predict(X)).mean() - q) < 0.05
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
+def test_log_links_give_positive_predictions_of_the_right_size(loss):
+    X, _, rng = wave(1500)
+    mean = 500 * np.exp(X[:, 0])
+    y = rng.poisson(mean) if loss != "gamma" else mean * rng.gamma(5, 0.2, 1500)
+    model = MonotonicRegressor(loss=loss, monotonic_cst=[1, 0, 0], random_state=0).fit(X, y)
+    p = model.predict(X)
+    assert (p > 0).all()
+    assert np.abs(np.log(p / mean)).mean() < 0.15
+    assert "log units per unit" in str(model.slopes_)
+    assert (model.predict(X + np.array([1e-3, 0, 0])) >= p).all()
+
+
+def test_an_offset_is_an_exposure_under_a_log_link():
+    X, _, rng = wave(1500)
+    exposure = rng.uniform(0.1, 10, 1500)
+    y = rng.poisson(5 * exposure * np.exp(X[:, 0]))
+    model = MonotonicRegressor(loss="poisson", random_state=0).fit(X, y, offset=np.log(exposure))
+    assert np.abs(np.log(model.predict(X) / (5 * np.exp(X[:, 0])))).mean() < 0.1
+    assert np.allclose(model.predict(X, offset=np.log(exposure)), model.predict(X) * exposure)
+
+
+def test_an_offset_of_a_squared_loss_is_in_target_units():
+    X, y, rng = wave()
+    known = 100 * rng.normal(size=600)
+    model = MonotonicRegressor(random_state=0).fit(X, y + known, offset=known)
+    assert np.corrcoef(model.predict(X), y)[0, 1] > 0.99
+    assert np.allclose(model.predict(X, offset=known), model.predict(X) + known)
+
+
+def test_rows_of_weight_zero_do_not_count_and_heavy_ones_do():
+    X, y, rng = wave()
+    bad = rng.random(600) < 0.3
+    dirty = np.where(bad, -50.0, y)
+    weighted = MonotonicRegressor(**QUICK).fit(X, dirty, sample_weight=(~bad).astype(float))
+    alone = MonotonicRegressor(**QUICK).fit(X[~bad], y[~bad])
+    assert np.allclose(weighted.predict(X), alone.predict(X), rtol=1e-6)
+    constant = MonotonicRegressor(random_state=0).fit(np.zeros((100, 1)), np.r_[0, np.ones(99)], np.r_[99, np.ones(99)])
+    assert abs(constant.predict([[0.0]])[0] - 0.5) < 0.1
+
+
+def test_class_weights_move_probabilities():
+    X, y, _ = wave()
+    labels = y > np.quantile(y, 0.9)
+    plain = MonotonicClassifier(**QUICK).fit(X, labels).predict_proba(X)[:, 1].mean()
+    balanced = MonotonicClassifier(class_weight="balanced", **QUICK).fit(X, labels).predict_proba(X)[:, 1].mean()
+    given = MonotonicClassifier(class_weight={False: 1, True: 9}, **QUICK).fit(X, labels).predict_proba(X)[:, 1].mean()
+    assert plain < balanced
+    assert plain < given
+
+
+def test_the_same_seed_gives_the_same_bits_whatever_the_threads():
+    X, y, _ = wave(300)
+    one = MonotonicRegressor(**QUICK).fit(X, y)
+    two = MonotonicRegressor(n_jobs=2, **QUICK).fit(X, y)
+    assert one.frozen_.digest == two.frozen_.digest
+    other = MonotonicRegressor(**{**QUICK, "random_state": 1}).fit(X, y)
+    assert other.frozen_.digest != one.frozen_.digest
+
+
+def test_without_early_stopping_all_rows_are_trained_on():
+    X, y, _ = wave(300)
+    model = MonotonicRegressor(early_stopping=False, **{**QUICK, "max_iter": 100}).fit(X, y)
+    assert all(entry["holdout_loss"] == [None] * 8 for entry in model.history_)
+    assert model.score(X, y) > 0.8
+
+
+def test_a_warm_start_adds_members_and_keeps_those_there_are():
+    X, y, _ = wave(300)
+    model = MonotonicRegressor(warm_start=True, **QUICK).fit(X, y)
+    before = [member[0].form.weights[0] for member in model.frozen_.members]
+    model.set_params(n_estimators=4).fit(X, y)
+    after = [member[0].form.weights[0] for member in model.frozen_.members]
+    assert len(after) == 4
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=False))
+    with pytest.raises(InputError, match="raise n_estimators, or set warm_start=False"):
+        model.fit(X, y)
+
+
+def test_a_time_budget_ends_the_fit_with_what_there_is():
+    X, y, _ = wave(5000)
+    MonotonicRegressor(**QUICK).fit(X[:300], y[:300])  # compiled before the clock starts
+    begun = time.perf_counter()
+    model = MonotonicRegressor(n_estimators=8, max_iter=3000, max_time=0.3, random_state=0).fit(X, y)
+    assert time.perf_counter() - begun < 5.0  # a busy machine; without the budget it takes minutes
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_ctrl_c_leaves_the_best_model_so_far(monkeypatch):
+    X, y, _ = wave(300)
+    real = _recipe.run_jobs
+
+    def interrupted(problem, jobs, n_threads, on_progress):
+        def tell(job, progress):
+            if job.options.n_steps > 200:
+                raise KeyboardInterrupt
+
+        return real(problem, jobs, n_threads, tell)
+
+    monkeypatch.setattr(_recipe, "run_jobs", interrupted)
+    with pytest.warns(UserWarning, match="fit was interrupted; the model is the best one so far"):
+        model = MonotonicRegressor(n_estimators=2, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.5
+
+
+def test_history_says_what_was_tried_and_verbose_shows_it(capsys):
+    X, y, _ = wave(200)
+    model = MonotonicRegressor(verbose=1, **QUICK).fit(X, y)
+    assert {"member", "n_steps", "slope_rate", "slope_decay", "holdout_loss", "seconds"} == set(model.history_[0])
+    assert model.n_iter_ >= 1
+    assert "hold-out loss" in capsys.readouterr().err
+    MonotonicRegressor(**QUICK).fit(X, y)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 17, 40])
+def test_few_rows_are_enough_to_fit_something_finite(n):
+    X, y, _ = wave(n)
+    model = MonotonicRegressor(monotonic_cst=[1, 0, 0], **QUICK).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_targets_of_any_size_and_constant_ones():
+    X, y, _ = wave(200)
+    for scale in (1e-150, 1e-9, 1e9, 1e150):
+        assert MonotonicRegressor(**{**QUICK, "max_iter": 100}).fit(X, y * scale).score(X, y * scale) > 0.8
+    assert np.allclose(MonotonicRegressor(**QUICK).fit(X, np.full(200, 1e6)).predict(X), 1e6, rtol=1e-6)
+
+
+def test_architecture_and_batch_size_are_the_users():
+    X, y = credit(200)
+    model = MonotonicRegressor(hidden_layer_sizes=(8, 6, 4), batch_size=16, n_bins=0, **QUICK).fit(X, y)
+    form = model.frozen_.members[0][0].form
+    assert [w.shape[0] for w in form.weights] == [8, 6, 4, 1]
+    linear = MonotonicRegressor(hidden_layer_sizes=(), n_bins=0, **QUICK).fit(X, y)
+    assert len(linear.frozen_.members[0][0].form.weights) == 1

@@ -1,0 +1,68 @@
+"""Directed rounding never crosses the bound, and sums of floats are compared as the rationals they are."""
+
+from __future__ import annotations
+
+import math
+import sys
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monolip.rounding import exact_sum_is, exact_sum_is_at_most, round_down, round_up
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+RATIONALS = st.builds(lambda a, b, c: Fraction(a) * Fraction(b) + Fraction(c), FLOATS, FLOATS, FLOATS)
+
+
+@given(RATIONALS)
+def test_round_down_is_the_largest_float_that_is_not_above(value):
+    low = round_down(value)
+    assert low == -math.inf or Fraction(low) <= value
+    above = math.nextafter(low, math.inf)
+    assert above == math.inf or Fraction(above) > value
+
+
+@given(RATIONALS)
+def test_round_up_is_the_smallest_float_that_is_not_below(value):
+    high = round_up(value)
+    assert high == math.inf or Fraction(high) >= value
+    below = math.nextafter(high, -math.inf)
+    assert below == -math.inf or Fraction(below) < value
+
+
+@given(FLOATS)
+def test_floats_are_left_alone(value):
+    assert round_down(Fraction(value)) == value == round_up(Fraction(value))
+
+
+def test_numbers_out_of_range_saturate_on_the_side_of_the_promise():
+    huge = 2 * Fraction(sys.float_info.max)
+    assert round_down(huge) == sys.float_info.max
+    assert round_up(huge) == math.inf
+    assert round_up(-huge) == -sys.float_info.max
+    assert round_down(-huge) == -math.inf
+
+
+def test_zero_is_plus_zero():
+    assert math.copysign(1.0, round_up(Fraction(0))) == 1.0
+    assert math.copysign(1.0, round_down(Fraction(0))) == 1.0
+
+
+@given(st.lists(FLOATS, max_size=8), FLOATS)
+def test_sums_are_compared_exactly_even_where_partial_sums_overflow(terms, bound):
+    total = sum(map(Fraction, terms), Fraction(0))
+    assert exact_sum_is_at_most(terms, bound) == (total <= Fraction(bound))
+    assert exact_sum_is(terms, bound) == (total == Fraction(bound))
+
+
+@pytest.mark.parametrize("terms", [[1.0, 2.0**-1074], [1e308, 1e308, -1e308], [0.1] * 10])
+def test_the_smallest_excess_counts(terms):
+    assert not exact_sum_is_at_most(terms, 1.0)
+    assert not exact_sum_is(terms, 1.0)
+
+
+def test_a_sum_that_overflows_on_the_way_can_still_be_exact():
+    assert exact_sum_is([1e308, 1e308, -1e308, -1e308, 1.0], 1.0)
+    assert exact_sum_is_at_most([1e308, 1e308, -1e308, -1e308, 1.0], 1.0)
