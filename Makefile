@@ -2,20 +2,30 @@
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
-STAMP  := $(VENV)/.installed
+CORE   := $(VENV)/.installed-core
+STAMP  := $(VENV)/.installed-dev
+PIP    := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS   ?= 2
 # One thread per process: the suite already runs one process per core, and torch's thread pools would fight over them.
 THREADS := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .PHONY: demo test test-all lint format figures bench clean
 
-$(STAMP): pyproject.toml constraints.txt
+# What a user needs: no torch. The demo reads its table with pandas.
+$(CORE): pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (a minute or two, once)"
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
-	$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[torch,plot,dev]"
+	$(PIP) --editable ".[plot]" pandas
 	touch $@
 
-demo: $(STAMP)
+# What development needs on top. torch goes first and alone: its CPU build is found by exact version only.
+$(STAMP): $(CORE)
+	@echo "adding what development needs (torch, linters, test tools)"
+	$(PIP) torch==2.13.0
+	$(PIP) --editable ".[torch,plot,dev]"
+	touch $@
+
+demo: $(CORE)
 	$(PY) examples/demo.py
 
 test: $(STAMP)

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from record import ROOT, record
-from reference import reference_network
 from torch import Tensor, nn
 
 from monolip import Rule, SlopeBounds
 from monolip.nn import ConvexMLP, LipschitzMLP, SlopeBounded
+from record import ROOT, record
+from reference import reference_network
 
 DEPTHS, BOUNDS, WIDTH, FEATURES = (2, 4, 8, 16), (1.0, 10.0, 100.0), 64, 4
 RATES, SEEDS, STEPS, EVERY = (3e-3, 1e-2, 3e-2), (0, 1, 2), 600, 10
@@ -32,7 +32,9 @@ Builder = Callable[[int, int, float], nn.Module]
 NETWORKS: dict[str, Builder] = {  # features, depth, bound -> g
     "convex": lambda d, depth, b: ConvexMLP(SlopeBounds([-b] * d, [b] * d), 1, (WIDTH,) * (depth - 1)),
     "paper": lambda d, depth, b: LipschitzMLP(d, 1, (WIDTH,) * (depth - 1), bound=b),
-    "paper, budget over layers": lambda d, depth, b: LipschitzMLP(d, 1, (WIDTH,) * (depth - 1), bound=b, budget="layers"),
+    "paper, budget over layers": lambda d, depth, b: LipschitzMLP(
+        d, 1, (WIDTH,) * (depth - 1), bound=b, budget="layers"
+    ),
     "reference": lambda d, depth, b: reference_network((d, *[WIDTH] * (depth - 1), 1), b),
 }
 

@@ -2,14 +2,16 @@
 
     python benchmarks/overhead.py            writes results/overhead.json; one thread, about two minutes
 
-Every repetition times all networks one after the other, so that a busy moment of the machine hits them alike; the
-figure reported is the median over repetitions of the ratio to the plain stack. The reference package stands beside:
-pip install --no-deps monotonicnetworks==1.5.1.
+Every repetition times all networks in a new random order, in processor time, so that neither neighbours on the machine
+nor the order favour one; the figure reported is the median over repetitions of the ratio to the plain stack, with its
+quartiles. The reference package stands beside: pip install --no-deps monotonicnetworks==1.5.1.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -17,12 +19,12 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from record import record
-from reference import reference_network
 from torch import Tensor, nn
 
 from monolip import SlopeBounds
 from monolip.nn import ConvexMLP, GroupSort, LipschitzMLP, SlopeBounded
+from record import record
+from reference import reference_network
 
 LATENCY_SHAPES = ((64, 512, 512, 1), (16, 128, 128, 1), (8, 32, 32, 1))
 STEP_WIDTHS, BATCH, FEATURES = (16, 128, 1024), 256, 16
@@ -43,11 +45,25 @@ def plain(widths: Sequence[int], sort: Callable[[], nn.Module]) -> nn.Module:
     return nn.Sequential(*layers)
 
 
+class WithResidual(nn.Module):
+    """The plain stack plus what SlopeBounded adds to it: scaled inputs and a linear residual."""
+
+    def __init__(self, stack: nn.Module, d: int) -> None:
+        super().__init__()
+        self.stack, self.residual = stack, nn.Linear(d, 1, bias=False)
+        self.radius = nn.Parameter(torch.full((d,), 0.5), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.residual(x) + self.stack(self.radius * x)
+        return result
+
+
 def networks(widths: Sequence[int], sort: Callable[[], nn.Module]) -> dict[str, nn.Module]:
     d, hidden = widths[0], tuple(widths[1:-1])
     slopes = SlopeBounds.from_monotonic_cst([1] * d, 1.0)
     return {
         "plain": plain(widths, sort),
+        "plain + residual": WithResidual(plain(widths, sort), d),
         "LipschitzMLP": LipschitzMLP(d, 1, hidden),
         "SlopeBounded": SlopeBounded(LipschitzMLP(d, 1, hidden), slopes),
         "ConvexMLP": ConvexMLP(slopes, 1, hidden),
@@ -55,24 +71,24 @@ def networks(widths: Sequence[int], sort: Callable[[], nn.Module]) -> dict[str, 
     }
 
 
-def interleaved(calls: dict[str, Callable[[], Any]], repetitions: int, inner: int) -> dict[str, dict[str, float]]:
-    """Median microseconds of each call, and median ratio to "plain" within a repetition."""
+def interleaved(calls: dict[str, Callable[[], Any]], repetitions: int, inner: int) -> dict[str, dict[str, Any]]:
+    """Median microseconds of each call, and median and quartiles of its ratio to "plain" within a repetition."""
     times: dict[str, list[float]] = {name: [] for name in calls}
+    shuffle = random.Random(0)
     for _ in range(repetitions):
-        for name, call in calls.items():
-            call()  # warm caches after the others have used them
-            start = time.perf_counter()
+        for name in shuffle.sample(list(calls), len(calls)):
+            calls[name]()  # warm caches after the others have used them
+            start = time.process_time()
             for _ in range(inner):
-                call()
-            times[name].append((time.perf_counter() - start) / inner * 1e6)
-    base = times["plain"]
-    return {
-        name: {
-            "microseconds": round(statistics.median(values), 1),
-            "ratio": round(statistics.median([a / b for a, b in zip(values, base, strict=True)]), 3),
-        }
-        for name, values in times.items()
-    }
+                calls[name]()
+            times[name].append((time.process_time() - start) / inner * 1e6)
+    result = {}
+    for name, values in times.items():
+        ratios = [a / b for a, b in zip(values, times["plain"], strict=True)]
+        low, middle, high = statistics.quantiles(ratios, n=4)
+        cell = {"microseconds": round(statistics.median(values), 1), "ratio": round(middle, 3)}
+        result[name] = {**cell, "quartiles": [round(low, 3), round(high, 3)]}
+    return result
 
 
 def latency(widths: Sequence[int]) -> dict[str, Any]:
@@ -96,7 +112,7 @@ def training_step(width: int) -> dict[str, Any]:
 
         calls[name] = step
     many = width < 1000
-    return {"width": width, "batch": BATCH, **interleaved(calls, 100 if many else 15, 5 if many else 1)}
+    return {"width": width, "batch": BATCH, **interleaved(calls, 100 if many else 40, 5 if many else 1)}
 
 
 def main() -> None:
@@ -111,7 +127,7 @@ def main() -> None:
         for row in rows:
             ratios = {name: cell["ratio"] for name, cell in row.items() if isinstance(cell, dict)}
             print(kind, row.get("shape") or row.get("width"), row["plain"]["microseconds"], "us", ratios)
-    print(record("overhead", results, ("torch", "monotonicnetworks"), threads=1, features=FEATURES))
+    print(record("overhead", results, ("torch", "monotonicnetworks"), threads=1, features=FEATURES, load=os.getloadavg()))
 
 
 if __name__ == "__main__":

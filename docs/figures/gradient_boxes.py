@@ -1,4 +1,4 @@
-"""Figure 1 of the paper, drawn with the library: where gradients may lie for p = 1 and p = 2, before and after the shift.
+"""Figure 1 of the paper, drawn with the library: where gradients may lie for p = 1 and p = 2, and the shift.
 
 Run: python docs/figures/gradient_boxes.py  (writes gradient_boxes.png beside this file)
 """
@@ -47,8 +47,8 @@ def main() -> None:
     axes.axhline(0, color="#999999", lw=0.7, zorder=0)
     axes.axvline(0, color="#999999", lw=0.7, zorder=0)
     axes.set(xlabel="∂/∂x₁", ylabel="∂/∂x₂", xlim=(-1.3, 2.3), ylim=(-1.3, 2.75), aspect="equal")
-    axes.set_xticks([-1, 0, 1, 2], ["−λ", "0", "λ", "2λ"])
-    axes.set_yticks([-1, 0, 1, 2], ["−λ", "0", "λ", "2λ"])
+    axes.set_xticks([-1, 0, 1, 2], ["-λ", "0", "λ", "2λ"])
+    axes.set_yticks([-1, 0, 1, 2], ["-λ", "0", "λ", "2λ"])
     axes.legend(loc="upper center", fontsize=8, frameon=False, ncols=1)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -18,6 +18,8 @@ from ._version import __version__
 _HOMES = {
     "ConvexForm": "convex",
     "FrozenNetwork": "frozen",
+    "MonotonicClassifier": "estimators",
+    "MonotonicRegressor": "estimators",
     "InputTransform": "input_transform",
     "MonotonicClassifier": "estimators",
     "MonotonicRegressor": "estimators",
@@ -27,7 +29,7 @@ _HOMES = {
     "SlopeBounds": "slopes",
     "SlopeSet": "slope_set",
 }
-_MODULES = ("errors", "nn")
+_MODULES = ("errors", "nn", "report")
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

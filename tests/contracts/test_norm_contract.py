@@ -184,7 +184,10 @@ def test_the_norm_after_a_reflection_covers_every_pattern_of_passed_and_reflecte
     effective = normalise(weight, norm, directions=v)
     largest = 0.0
     for pattern in product((False, True), repeat=2):
-        blocks = [torch.eye(3, dtype=v.dtype) - 2 * torch.outer(u, u) / u.dot(u) * turned for u, turned in zip(v, pattern, strict=True)]
+        blocks = [
+            torch.eye(3, dtype=v.dtype) - 2 * torch.outer(u, u) / u.dot(u) * turned
+            for u, turned in zip(v, pattern, strict=True)
+        ]
         largest = max(largest, norm.of(effective @ torch.block_diag(*blocks)))
     assert largest <= 1 + 1e-12
     assert norm.of(effective) <= 1 + 1e-12

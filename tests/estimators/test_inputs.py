@@ -106,6 +106,8 @@ def test_constants_booleans_integers_and_heavy_tails_need_no_preparation(rng):
     y = X["flag"] + X["count"] + np.tanh(X["tail"] / 1e6)
     model = MonotonicRegressor(monotonic_cst={"tail": 1, "count": 1, "constant": 1}, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.95
+    for missing in ("lowest", "highest"):
+        assert np.isfinite(MonotonicRegressor(missing=missing, **QUICK).fit(X, y).predict(X)).all()
     assert model.slopes_["constant"] == (0.0, 0.0)
 
 

@@ -93,5 +93,5 @@ def test_missing_weights_are_still_reported_by_torch():
     model = LipschitzMLP(2)
     state = model.state_dict()
     del state["layers.0.weight"]
-    with pytest.raises(RuntimeError, match="layers.0.weight"):
+    with pytest.raises(RuntimeError, match=r"layers\.0\.weight"):
         model.load_state_dict(state)

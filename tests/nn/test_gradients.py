@@ -134,7 +134,9 @@ def test_networks_with_exact_gradients_pass_gradcheck():
         ConvexMLP(two_sided(2), hidden=(4,), gradient="exact", dtype=torch.float64),
         ConvexMLP(slopes, hidden=(4,), gradient="exact", dtype=torch.float64),
     ):
-        names, values = zip(*((n, p.detach() + 0.3 * torch.randn_like(p)) for n, p in model.named_parameters()), strict=True)
+        names, values = zip(
+            *((n, p.detach() + 0.3 * torch.randn_like(p)) for n, p in model.named_parameters()), strict=True
+        )
 
         def call(*given, model=model, names=names):
             return torch.func.functional_call(model, dict(zip(names, given, strict=True)), (x,))

@@ -141,9 +141,9 @@ def test_a_step_on_householder_directions_alone_projects_the_layer_that_pays_for
 
 
 def test_a_layer_that_nobody_needs_is_forgotten():
-    from monolip.nn.projection import _WATCHED
-
     import gc
+
+    from monolip.nn.projection import _WATCHED
 
     gc.collect()
     before = len(_WATCHED)

@@ -179,7 +179,9 @@ def test_options_that_mean_nothing_are_refused(options, message):
         LipschitzMLP(**{"in_features": 3, "hidden": (8,), **options})
 
 
-@pytest.mark.parametrize("directions", [torch.zeros(4, 2), torch.full((4, 2), math.nan), torch.ones(2, 4), [[1.0, 2.0]]])
+@pytest.mark.parametrize(
+    "directions", [torch.zeros(4, 2), torch.full((4, 2), math.nan), torch.ones(2, 4), [[1.0, 2.0]]]
+)
 def test_householder_directions_must_be_one_finite_vector_per_group(directions):
     with pytest.raises(StructureError, match="pass one vector per group"):
         Householder(8, directions=directions)

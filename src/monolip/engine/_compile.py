@@ -16,9 +16,9 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
 def _engine_stamp() -> str:
-    """A digest of the engine's sources: numba's own stamp sees only the file of the outermost kernel."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    """A digest of all sources with kernels: numba's own stamp sees only the file of the outermost kernel."""
+    digest, engine = hashlib.sha256(), Path(__file__).parent
+    for path in sorted([*engine.glob("*.py"), *engine.with_name("estimators").glob("_*.py")]):
         stat = path.stat()
         digest.update(f"{path.name} {stat.st_mtime_ns} {stat.st_size}".encode())
     return digest.hexdigest()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine._batches import Data, Lanes, State, Stepped, block_forward, next_rows
+from monolip.engine._batches import Data, Lanes, State, block_forward, next_rows
 from monolip.engine._compile import compiled
 from monolip.engine._gradient import backward, update_means
 from monolip.engine._layer_step import step_layer
 from monolip.engine._training_layout import BIAS_AT, LANES, OUTPUT_AT, WIDTH
 
-__all__ = ["run_steps", "total_gradient", "total_loss"]
+__all__ = ["run_steps", "total_loss"]
 
 FloatArray = NDArray[Any]
 Table = NDArray[np.int64]
@@ -25,16 +26,18 @@ MEAN_SHARE, MEAN_EVERY = 0.08, 4
 @compiled(fast=True)
 def run_steps(
     data: Data, layers: Table, blocks: Table, state: State, gradient: Callable[..., None], parameter: float,
-    h: FloatArray, schedule: FloatArray, steps: int, batch_size: int, centred: bool,
+    h: FloatArray, schedule: FloatArray, steps: int, batch_size: int, centred: bool, learn: bool,
 ) -> bool:  # fmt: skip
     """Do `steps` steps from where state.clock stands; False as soon as a gradient is not a finite number.
 
+    Without `learn` it stops before the first step, with the batch's gradient in state.stepped.gradient.
     h: rates of the first layer, mixing rows, output rows, biases; beta1, beta2, eps; averaging; slope decay.
     """
     own, lanes = state.stepped, state.lanes
     out_at = layers[-1, OUTPUT_AT] * LANES
     outputs = lanes.acts[out_at : out_at + lanes.weight.size]
     one, last = h.dtype.type(1), layers.shape[0] - 1
+    log1, log2, log7 = math.log(h[4]), math.log(h[5]), math.log(h[7])  # exp(t log b) costs a fraction of b ** t
     for _ in range(steps):
         t = state.clock[0]
         for i in range(own.gradient.size):
@@ -53,12 +56,14 @@ def run_steps(
         for k in range(layers[last, WIDTH]):
             if not np.isfinite(own.gradient[layers[last, BIAS_AT] + k]):
                 return False
-        fix1, fix2 = 1.0 / (1.0 - h[4] ** (t + 1)), 1.0 / (1.0 - h[5] ** (t + 1))
+        if not learn:
+            return True
+        fix1, fix2 = 1.0 / (1.0 - math.exp(log1 * (t + 1))), 1.0 / (1.0 - math.exp(log2 * (t + 1)))
         for k in range(last + 1):
             rate = h[0] if k == 0 else h[2] if k == last else h[1]
             step_layer(k, layers, blocks, own, h, rate * schedule[t], h[3] * schedule[t], fix1, fix2)
         if h[7] > 0:
-            part = h.dtype.type((one - h[7]) / (1.0 - h[7] ** (t + 1)))
+            part = h.dtype.type((one - h[7]) / (1.0 - math.exp(log7 * (t + 1))))
             for i in range(own.params.size):
                 state.average[i] += part * (own.params[i] - state.average[i])
         state.clock[0] = t + 1
@@ -80,25 +85,3 @@ def total_loss(
         block_forward(data, count, 1.0, layers, blocks, params, lanes)
         total += value(outputs, lanes.y, lanes.weight, parameter)
     return total
-
-
-@compiled(fast=True)
-def total_gradient(
-    data: Data, index: NDArray[np.int32], layers: Table, blocks: Table, own: Stepped, lanes: Lanes,
-    gradient: Callable[..., None], parameter: float,
-) -> None:  # fmt: skip
-    """own.gradient = gradient of sum weight * loss over the rows in `index`: what a step starts from, for tests."""
-    n, out_at = index.size, layers[-1, OUTPUT_AT] * LANES
-    outputs = lanes.acts[out_at : out_at + lanes.weight.size]
-    for i in range(own.gradient.size):
-        own.gradient[i] = 0
-    for start in range(0, n, LANES):
-        count = min(LANES, n - start)
-        for lane in range(LANES):
-            lanes.rows[lane] = index[start + lane % count]
-        block_forward(data, count, 1.0, layers, blocks, own.params, lanes)
-        gradient(outputs, lanes.y, lanes.weight, lanes.d[: lanes.weight.size], parameter)
-        backward(
-            own.params, layers, blocks, lanes.acts, lanes.origin,
-            lanes.rows_in, lanes.turned, lanes.d, lanes.spare, own.gradient,
-        )  # fmt: skip

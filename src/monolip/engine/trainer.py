@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine._start import best_constant, new_state, start_params
-from monolip.engine._steps import run_steps, total_gradient, total_loss
+from monolip.engine._steps import run_steps, total_loss
 from monolip.engine.losses import loss_kernels
 from monolip.engine.problem import Problem
 from monolip.engine.training_options import TrainingOptions
@@ -76,14 +76,17 @@ class Trainer:
 
     def advance(self, steps: int) -> None:
         """Do so many steps; how they are cut into calls changes nothing."""
-        layout, steps = self.problem.layout, min(steps, self.options.n_steps - self.steps_done)
-        batch_size = min(self.options.batch_size, len(self.index))
-        finite = run_steps(
-            self.problem.data, layout.layers, layout.blocks, self.state, self.slope, self.problem.parameter,
-            self.constants, self.schedule, steps, batch_size, self.options.centred,
-        )  # fmt: skip
+        steps, batch_size = min(steps, self.options.n_steps - self.steps_done), self.options.batch_size
+        finite = self._run(steps, min(batch_size, len(self.index)), self.options.centred, learn=True)
         if not finite or not np.isfinite(self.state.stepped.params).all():
             raise InputError(self.why_not_finite(f"gradient of the {self.problem.loss.name} loss"))
+
+    def _run(self, steps: int, batch_size: int, centred: bool, learn: bool) -> bool:
+        layout = self.problem.layout
+        return run_steps(
+            self.problem.data, layout.layers, layout.blocks, self.state, self.slope, self.problem.parameter,
+            self.constants, self.schedule, steps, batch_size, centred, learn,
+        )  # fmt: skip
 
     def why_not_finite(self, what: str) -> str:
         """The error's text: what overflowed, when, and the largest numbers that went in."""
@@ -112,11 +115,9 @@ class Trainer:
 
     def gradient(self) -> FloatArray:
         """Gradient of the mean loss over the rows trained on, at the last iterate, flat as the parameters are."""
-        layout, data, own = self.problem.layout, self.problem.data, self.state.stepped
-        total_gradient(
-            data, self.index, layout.layers, layout.blocks, own, self.state.lanes, self.slope, self.problem.parameter
-        )
-        return np.asarray(own.gradient / data.weight[self.index].sum())
+        self.state.clock[1] = len(self.index)  # a new epoch: each row once
+        self._run(1, len(self.index), centred=False, learn=False)
+        return np.asarray(self.state.stepped.gradient / self.problem.data.weight[self.index].mean())
 
     def current(self) -> FloatArray:
         """A copy of the parameters to judge: the average of iterates, where one is kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from os import PathLike
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from monolip.errors import FrozenFileError, InputError
+from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fitting import Fitted, Settings, fit_network
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import Display
@@ -21,6 +23,7 @@ from monolip.estimators._promises import read_promises
 from monolip.estimators._schema import Schema, learn_schema, table_like
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
+from monolip.estimators._torch import from_modules, to_modules
 from monolip.estimators.slope_table import SlopeTable
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
@@ -41,7 +44,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             fitted = fit_network(table, schema, promises, target, self._settings(), display.update, before)
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
-        self._fitted = fitted
+        self._fitted = fitted if self.warm_start else None  # only a warm start needs the members as trained
         self.history_, self.n_iter_ = fitted.history, fitted.n_iter
         self._adopt(fitted.network, schema)
         return self
@@ -106,6 +109,24 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         """What is guaranteed, per raw feature (and class), in raw units; print it."""
         check_is_fitted(self)
         return SlopeTable.of(self.frozen_)
+
+    def model_columns(self, X: Any) -> FloatArray:
+        """What the network sees: calibrated, encoded columns, shape (n, n_model); inputs of to_torch()'s modules."""
+        check_is_fitted(self)
+        table = table_like(X, self._schema, type(self).__name__)
+        return FastInputs(self._predictor.inputs).evaluate(table, 0, table.n_rows)
+
+    def to_torch(self) -> Any:
+        """Members as an nn.ModuleList of ConvexMLP (float64) on model_columns(X); f is their mean. Needs torch."""
+        check_is_fitted(self)
+        return to_modules(self.frozen_)
+
+    def from_torch(self, modules: Any) -> Self:
+        """A copy of this estimator with members trained further in torch, frozen and proved again."""
+        check_is_fitted(self)
+        model = copy(self)
+        model._adopt(from_modules(self.frozen_, modules), self._schema)
+        return model
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model, input schema included, as one safetensors file: data, never code."""

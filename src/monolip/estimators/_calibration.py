@@ -45,7 +45,9 @@ def calibrate(name: str, values: FloatArray, *, style: str, n_bins: int, missing
     """
     present = np.sort(values[~np.isnan(values)])
     mean, deviation = spread(values)
-    if style == "linear" or present.size == 0:
+    if present.size == 0:
+        maps = [PiecewiseLinear(np.zeros(1), np.zeros(1))]
+    elif style == "linear":
         scale = 2.0 ** -round(math.log2(deviation))  # a power of two: dividing slopes by it is exact
         maps = [PiecewiseLinear(np.array([mean]), np.zeros(1), scale, scale)]
     else:

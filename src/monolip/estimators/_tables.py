@@ -90,7 +90,8 @@ def _from_frame(frame: nw.DataFrame[Any]) -> RawTable:
             "a minimum of 1 is required; pass a table with rows and columns."
         )
     named = all(isinstance(name, str) for name in frame.columns)
-    columns = [_from_series(frame[:, j], str(name)) for j, name in enumerate(frame.columns)]
+    names = frame.columns if named else [f"x{j}" for j in range(len(frame.columns))]
+    columns = [_from_series(frame[:, j], name) for j, name in enumerate(names)]
     return RawTable(tuple(columns), named, len(frame))
 
 

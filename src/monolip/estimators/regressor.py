@@ -39,7 +39,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         missing: "state" (a value of its own, no promise), "lowest" or "highest"; or a dict by feature.
         n_bins: bins of the piecewise-linear encoding of each numeric feature, or "auto".
         max_time: seconds after which fit ends with what it has; the one setting that costs reproducibility.
-        warm_start: fit again with a larger n_estimators adds members.
+        warm_start: set before the first fit; fit again with a larger n_estimators adds members.
         n_jobs: threads; changes no bit of the result. random_state: a seed. verbose: show progress.
 
     Attributes:

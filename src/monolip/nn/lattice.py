@@ -15,6 +15,7 @@ from .linear import LipschitzLinear
 
 __all__ = ["wire_convex", "wire_paper"]
 
+
 def wire_convex(trunk: Any, x: Tensor, minima: int, spread: float) -> None:
     """`init.lattice_` for one trunk of a ConvexMLP."""
     first = trunk.first

@@ -8,12 +8,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ..errors import PromiseError, StructureError
 from ..slopes import SlopeBounds
 from .constrained import PromiseRecord
 from .mlp import LipschitzMLP
-from .precision import FullPrecision
+from .precision import FullPrecision, with_full_precision
 from .trunks import check_outputs, group_outputs
 
 __all__ = ["LipschitzModule", "SlopeBounded"]
@@ -73,6 +74,7 @@ class SlopeBounded(PromiseRecord, FullPrecision):
         groups = group_outputs(np.asarray(wide))
         _check_trunks(groups, modules, slopes)
         self.outputs = [outputs for outputs, _ in groups]
+        self._unit_factors = [bool((factors == 1.0).all()) for _, factors in groups]
         self.trunks = nn.ModuleList(modules)
         like = next(iter(modules[0].parameters()), torch.empty(0))
         for k, (outputs, factors) in enumerate(groups):
@@ -107,12 +109,12 @@ class SlopeBounded(PromiseRecord, FullPrecision):
             radius, factor = getattr(self, f"_radius_{k}"), getattr(self, f"_factor_{k}")
             bound = trunk.lipschitz_bound
             g = trunk(radius * x)
-            parts.append(factor * (g if isinstance(bound, float) and bound == 1.0 else g / bound))
+            g = g if isinstance(bound, float) and bound == 1.0 else g / bound
+            parts.append(g if self._unit_factors[k] else factor * g)
         g = parts[0] if len(parts) == 1 else torch.cat(parts, -1)
         if self._order is not None:
             g = g[..., self._order]
-        # element-wise, not a matrix product: autocast and TF32 leave it alone
-        return (x.unsqueeze(-2) * center).sum(-1) + g
+        return with_full_precision(functional.linear, x, center, None, True) + g
 
     def freeze(self) -> Any:
         """An immutable FrozenNetwork of the present weights, in float64, its promise proved exactly."""

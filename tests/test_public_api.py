@@ -1,0 +1,51 @@
+"""The public names, pinned: adding or losing one is a decision, not an accident."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import monolip
+
+PUBLIC = {
+    "monolip": {
+        "ConvexForm", "FrozenNetwork", "MonotonicClassifier", "MonotonicRegressor", "Norm", "PaperForm", "Rule",
+        "SlopeBounds", "SlopeSet", "__version__", "errors", "nn", "report",
+    },
+    "monolip.errors": {
+        "CheckpointError", "FreezeError", "FrozenFileError", "InputError", "MissingExtraError", "MonolipError",
+        "NormChainError", "PrecisionError", "PromiseError", "SlopeError", "StructureError",
+    },
+    "monolip.nn": {
+        "ConvexMLP", "GroupSort", "Householder", "LipschitzConv2d", "LipschitzLinear", "LipschitzMLP",
+        "LipschitzModule", "LipschitzSequential", "MixingLinear", "SlopeBounded", "SlopeLinear", "WithFreeBranch",
+        "init", "project_",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", sorted(PUBLIC))
+def test_public_names_are_exactly_these(module: str) -> None:
+    home = importlib.import_module(module)
+    assert set(home.__all__) == PUBLIC[module]
+    for name in home.__all__:
+        assert getattr(home, name) is not None
+
+
+def test_dir_lists_the_public_names() -> None:
+    assert set(monolip.__all__) <= set(dir(monolip))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'ConvexMLPP'"):
+        _ = monolip.ConvexMLPP
+
+
+def test_without_torch_the_error_is_the_line_that_installs_it() -> None:
+    code = "import sys; sys.modules['torch'] = None\nimport monolip\nmonolip.SlopeBounds([0.0], [1.0])\nmonolip.nn"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert 'pip install "monolip[torch]"' in run.stderr.splitlines()[-1]
