@@ -9,7 +9,7 @@ JOBS   ?= 2
 # One thread per process: the suite already runs one process per core, and torch's thread pools would fight over them.
 THREADS := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all lint format figures bench clean
+.PHONY: demo test test-all test-cuda lint format bench clean
 
 # What a user needs: no torch. The demo reads its table with pandas.
 $(CORE): pyproject.toml constraints.txt
@@ -45,3 +45,14 @@ format: $(STAMP)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+
+# On a machine with a CUDA device (its own torch build is used, nothing is installed).
+test-cuda:
+	PYTHONPATH=src $(PYTHON) -m pytest -q --noconftest -W default tests/nn/test_cuda.py
+
+# Every benchmark, one after the other; results are committed, and docs/benchmarks.md is made from them.
+bench: $(STAMP)
+	$(PIP) --no-deps monotonicnetworks==1.5.1
+	$(PIP) lightgbm xgboost pyarrow
+	for name in ulp_steps initialisation overhead training_speed predict_speed growth suite_table; do $(PY) benchmarks/$$name.py || exit 1; done
+	$(PY) docs/make_tables.py

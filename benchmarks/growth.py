@@ -13,14 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-RESULTS = Path(__file__).parent / "results" / "growth.json"
+from record import record
+
 COLUMNS, ROWS = 10, 10_000
 
 
@@ -90,9 +89,7 @@ def main() -> None:
                 f"{found['table_mb']:9.1f}",
                 flush=True,
             )
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    result = {"command": "python benchmarks/growth.py", "threads": 1, "machine": machine, "measurements": table}
-    RESULTS.write_text(json.dumps(result, indent=1) + "\n")
+    record("growth", table, ("monolip", "lightgbm", "numpy", "numba"), threads=1)
 
 
 if __name__ == "__main__":

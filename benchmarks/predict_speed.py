@@ -2,18 +2,15 @@
 
     python benchmarks/predict_speed.py            writes benchmarks/results/predict_speed.json, about a minute
 
-All are fitted on the same 20,000 x 13 regression table and predict the same rows, each from a contiguous numpy array.
-"small" is one member of 13-16-16-1 without bins (below 600 weights); "default" is MonotonicRegressor as it comes.
+All are fitted on the same 20,000 rows of 5 and of 13 columns and predict the same rows from a contiguous numpy array.
+"small" is one member of d-16-16-1 without bins (below 600 weights); "default" is MonotonicRegressor as it comes.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -22,14 +19,14 @@ import numpy as np
 import xgboost
 
 from monolip.estimators import MonotonicRegressor
+from record import record
 
-RESULTS = Path(__file__).parent / "results" / "predict_speed.json"
-ROWS, COLUMNS = 200_000, 13
+ROWS = 200_000
 
 
-def table(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def table(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(rows, COLUMNS))
+    X = rng.normal(size=(rows, columns))
     return X, np.exp(X[:, 0] / 2) + X[:, 1] * X[:, 2] + np.sin(2 * X[:, 3]) + 0.3 * rng.normal(size=rows)
 
 
@@ -48,9 +45,9 @@ def weights_of(model: MonotonicRegressor) -> int:
     return int(sum((w != 0).sum() + b.size for form in forms for w, b in zip(form.weights, form.biases, strict=True)))
 
 
-def main() -> None:
-    X, y = table(20_000, 0)
-    cst = [1, *[0] * (COLUMNS - 1)]
+def compare(columns: int) -> dict[str, object]:
+    X, y = table(20_000, columns, 0)
+    cst = [1, *[0] * (columns - 1)]
     small = {"hidden_layer_sizes": (16, 16), "n_bins": 0, "n_estimators": 1}
     models = {
         "monolip small": MonotonicRegressor(monotonic_cst=cst, random_state=0, **small).fit(X, y),
@@ -58,19 +55,22 @@ def main() -> None:
         "lightgbm default": lightgbm.LGBMRegressor(monotone_constraints=cst, n_jobs=1, verbose=-1).fit(X, y),
         "xgboost default": xgboost.XGBRegressor(monotone_constraints=tuple(cst), n_jobs=1).fit(X, y),
     }
-    Z, _ = table(ROWS, 1)
+    Z, _ = table(ROWS, columns, 1)
     one = np.ascontiguousarray(Z[:1])
-    rows = {}
+    rows: dict[str, dict[str, float]] = {}
     for name, model in models.items():
-        predict = model.booster_.predict if name.startswith("lightgbm") else model.predict
+        predict = model.booster_.predict if name.startswith("lightgbm") else model.predict  # its wrapper is slower
         arguments = {"num_threads": 1} if name.startswith("lightgbm") else {}
         predict(Z[:1000], **arguments)
-        seconds = best_seconds(lambda p=predict, a=arguments: p(Z, **a), 5)
+        seconds = best_seconds(lambda p=predict, a=arguments: p(Z, **a), 7)
         latency = best_seconds(lambda p=predict, a=arguments: p(one, **a), 200)
         rows[name] = {"rows_per_second": ROWS / seconds, "one_row_microseconds": 1e6 * latency}
         if name.startswith("monolip"):
             rows[name]["weights"] = weights_of(model)
-        print(f"{name:18s} {ROWS / seconds:12,.0f} rows/s   one row {1e6 * latency:8.1f} us", flush=True)
+        print(
+            f"{columns:2d} columns  {name:18s} {ROWS / seconds:12,.0f} rows/s   one row {1e6 * latency:8.1f} us",
+            flush=True,
+        )
     speed = {name: row["rows_per_second"] for name, row in rows.items()}
     ratios = {
         f"{ours} / {theirs}": speed[ours] / speed[theirs]
@@ -78,14 +78,13 @@ def main() -> None:
         for theirs in ("lightgbm default", "xgboost default")
     }
     for name, ratio in ratios.items():
-        print(f"{name:36s} {ratio:6.1f}x")
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    versions = {"lightgbm": lightgbm.__version__, "xgboost": xgboost.__version__, "numpy": np.__version__}
-    result = {
-        "command": "python benchmarks/predict_speed.py", "rows": ROWS, "columns": COLUMNS, "threads": 1,
-        "machine": machine, "versions": versions, "models": rows, "ratios": ratios,
-    }  # fmt: skip
-    RESULTS.write_text(json.dumps(result, indent=1) + "\n")
+        print(f"            {name:36s} {ratio:6.1f}x")
+    return {"models": rows, "ratios": ratios}
+
+
+def main() -> None:
+    results = {f"{columns} columns": compare(columns) for columns in (5, 13)}
+    record("predict_speed", results, ("monolip", "lightgbm", "xgboost", "numpy", "numba"), rows=ROWS, threads=1)
 
 
 if __name__ == "__main__":

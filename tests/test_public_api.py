@@ -22,7 +22,7 @@ PUBLIC = {
     "monolip.nn": {
         "ConvexMLP", "GroupSort", "Householder", "LipschitzConv2d", "LipschitzLinear", "LipschitzMLP",
         "LipschitzModule", "LipschitzSequential", "MixingLinear", "SlopeBounded", "SlopeLinear", "WithFreeBranch",
-        "init", "project_",
+        "init", "parameter_groups", "project_",
     },
 }  # fmt: skip
 

@@ -91,6 +91,17 @@ def test_the_activations_are_the_papers():
             assert torch.allclose(image[3 * k : 3 * k + 3], expected, atol=1e-14)
 
 
+@pytest.mark.parametrize("n", [0, 1, 1000])
+def test_both_ways_to_sort_pairs_are_the_same_function_with_the_same_slopes(n):
+    x = torch.randn(n, 12, dtype=torch.float64)
+    assert torch.equal(
+        GroupSort(2)(x), GroupSort(2)(x.clone().requires_grad_()).detach()
+    )  # large without, with gradient
+    slopes = torch.func.vmap(torch.func.jacrev(GroupSort(2)))(x[:5])
+    ordered = x[:5].unflatten(-1, (6, 2)).argsort(-1) + 2 * torch.arange(6)[:, None]
+    assert torch.equal(slopes.argmax(-1), ordered.flatten(-2)) or n == 0
+
+
 @pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e20, 1e30])
 def test_the_length_of_a_householder_direction_does_not_matter_even_where_its_square_leaves_float32(scale):
     directions = torch.randn(6, 2)

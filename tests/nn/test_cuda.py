@@ -11,7 +11,7 @@ import torch
 from monolip import SlopeBounds
 from monolip.nn import ConvexMLP, LipschitzMLP, SlopeBounded
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device (make test-cuda)")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; there: make test-cuda")
 
 
 @pytest.fixture

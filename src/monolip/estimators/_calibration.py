@@ -1,6 +1,6 @@
 r"""Learned calibration of a numeric column: monotone, bounded-slope, piecewise linear.
 
-    u     = (standardised x, clipped at 4, + its normal quantile) / 2            one map through about 36 quantiles
+    u     = (standardised x, clipped at 4, + its normal quantile) / 2            one map through 19 quantiles
     bin_i = clip(u, q_i, q_i+1) - midpoint,  i = 1 .. n_bins                     steps that trees would find
     linear: u = (x - center) / scale, scale a power of two                       where slopes are given in raw units
 
@@ -24,7 +24,7 @@ __all__ = ["calibrate", "spread"]
 FloatArray = NDArray[np.float64]
 
 _CLIP = 4.0
-_LEVELS = np.unique(np.concatenate([np.linspace(0, 1, 33), [0.002, 0.01, 0.99, 0.998]]))
+_LEVELS = np.unique(np.concatenate([np.linspace(0, 1, 17), [0.01, 0.99]]))
 
 
 def spread(values: FloatArray) -> tuple[float, float]:

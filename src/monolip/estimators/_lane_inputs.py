@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
+from monolip.estimators._count_knots import LANES, count_knots
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
 
@@ -21,61 +22,67 @@ __all__ = ["GOOD", "LANES", "LaneTables", "fill_lanes", "lane_tables"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LANES = 32  # float64 lanes of the ordered kernels
 GOOD, INFINITE, MISSING, TOO_LARGE = 0, 1, 2, 4
 _MAX = float(np.finfo(np.float64).max)
+# columns of LaneTables.columns
+KNOTS_AT, N_KNOTS, CONSTANTS_AT, N_MODEL, FIRST, MOVING_AT, N_MOVING, HAS_RULE, UNBOUNDED = range(9)
 
 
 class LaneTables(NamedTuple):
-    """columns: (n_raw, 6): where knots start, how many, where constants start, model columns, the first, first row."""
+    """columns: (n_raw, 9), see above. A column's rows: stretches between knots, then missing; or its categories."""
 
     columns: IntArray
     knots: FloatArray
-    constants: FloatArray  # rows of every column, one after the other: stretches, then missing; or categories
-    moving: IntArray  # of row r: entries moving[r] .. moving[r + 1] of the next two
-    moving_map: IntArray
-    moving_piece: FloatArray  # flat (entries, 5): rows of PiecewiseLinear.pieces
+    constants: FloatArray  # flat (rows, n_model) of each column: values where nothing moves
+    moving_map: IntArray  # flat (rows, n_moving) of each column: which of its maps move
+    moving_piece: FloatArray  # flat (rows, n_moving, 5): how, as rows of PiecewiseLinear.pieces
 
 
-def lane_tables(inputs: InputTransform) -> LaneTables:
-    """Tables of all columns; a column without a rule for missing values has a NaN there."""
-    columns, knots, constants, moving = [], [np.zeros(0)], [np.zeros(0)], [0]
-    maps: list[int] = []
-    pieces: list[FloatArray] = []
+def lane_tables(inputs: InputTransform, limit: float) -> LaneTables:
+    """Tables of all columns. limit: what the networks clamp to; columns that could pass it are marked."""
+    parts: list[tuple[FloatArray, FloatArray, IntArray, FloatArray]] = []
+    columns, at = [], np.zeros(3, dtype=np.int64)
     for i, column in enumerate(inputs.columns):
-        at = (sum(map(len, knots)), sum(map(len, constants)), len(moving) - 1)
         if isinstance(column, NumericColumn):
-            edges, number = inputs.pieces_of(i)
-            table = np.stack([phi.pieces[number[:, m]] for m, phi in enumerate(column.maps)], axis=1)
-            rows = np.full((len(edges) + 2, column.n_model), np.nan if column.present is None else column.present)
-            rows[:-1, : len(column.maps)] = table[:, :, 1]
-            rows[-1] = np.nan if column.missing is None else column.missing
-            for stretch in table:
-                active = np.flatnonzero(stretch[:, 2])
-                maps += active.tolist()
-                pieces += list(stretch[active])
-                moving.append(len(maps))
-            moving.append(len(maps))
+            part = _numeric(inputs, i, column)
+            rule, unbounded = column.missing is not None, _can_pass(column, limit)
         else:
-            edges, rows = np.zeros(0), column.table
-            moving += [len(maps)] * len(rows)
-        columns.append((at[0], len(edges), at[1], column.n_model, int(inputs.starts[i]), at[2]))
-        knots.append(_padded(edges))
-        constants.append(rows.ravel())
-    return LaneTables(
-        np.array(columns, dtype=np.int64),
-        np.concatenate(knots),
-        np.concatenate(constants),
-        np.array(moving, dtype=np.int64),
-        np.array(maps, dtype=np.int64),
-        np.array(pieces).reshape(-1),
-    )
+            none = np.zeros((len(column.table), 0), dtype=np.int64)
+            part, rule, unbounded = (np.zeros(0), column.table, none, np.zeros((len(column.table), 0, 5))), True, False
+        knots, constants, maps, _ = part
+        where = (at[0], len(knots), at[1], column.n_model, inputs.starts[i], at[2], maps.shape[1], rule, unbounded)
+        columns.append([int(v) for v in where])
+        at += (len(knots), constants.size, maps.size)
+        parts.append(part)
+    flat = [np.concatenate([np.ravel(part[k]) for part in parts]) for k in range(4)]
+    return LaneTables(np.array(columns, dtype=np.int64), flat[0], flat[1], flat[2].astype(np.int64), flat[3])
 
 
-def _padded(knots: FloatArray) -> FloatArray:
-    """At least 63 knots, 2^p - 1, filled up with infinity: a search of p steps without branches."""
-    size = 0 if not knots.size else max(64, 2 ** int(knots.size).bit_length()) - 1
-    return np.concatenate([knots, np.full(size - knots.size, np.inf)])
+def _can_pass(column: NumericColumn, limit: float) -> bool:
+    """Whether a model column could be larger than limit: it has a sloping tail, or a table entry beyond."""
+    sloping = any(phi.left_slope or phi.right_slope for phi in column.maps)
+    largest = max(float(np.abs(phi.values).max()) for phi in column.maps)
+    return sloping or max(largest, *map(abs, column.missing or (0.0,)), abs(column.present or 0.0)) > limit
+
+
+def _numeric(
+    inputs: InputTransform, i: int, column: NumericColumn
+) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+    knots, number = inputs.pieces_of(i)
+    table = np.stack([phi.pieces[number[:, m]] for m, phi in enumerate(column.maps)], axis=1)
+    constants = np.full((len(knots) + 2, column.n_model), np.nan if column.present is None else column.present)
+    constants[:-1, : len(column.maps)] = table[:, :, 1]
+    constants[-1] = np.nan if column.missing is None else column.missing
+    active = [np.flatnonzero(stretch[:, 2]) for stretch in table]
+    most = max(map(len, active))
+    # a stretch with fewer moving maps repeats the first map, which is then computed twice: every row costs the same
+    maps = np.zeros((len(constants), most), dtype=np.int64)
+    pieces = np.zeros((len(constants), most, 5))
+    for row, found in enumerate(active):
+        maps[row, : len(found)] = found
+        pieces[row] = table[row, maps[row]]
+    pieces[-1, :, 1] = pieces[-1, :, 3] = pieces[-1, :, 4] = constants[-1, 0]
+    return knots, constants, maps, pieces
 
 
 @compiled(inner=True)
@@ -85,56 +92,47 @@ def fill_lanes(
 ) -> int:  # fmt: skip
     """x (n_model, lanes) of `count` rows from raw[at ...]; lanes past the end repeat the last row.
 
-    value and place are scratch of one number a lane. Loops are short and without branches on data, which would be
-    mispredicted half of the time.
+    value and place are scratch, one number a lane. Every loop runs over lanes and has no branch on data.
     """
     status = GOOD
-    constants, moving, which, piece = tables.constants, tables.moving, tables.moving_map, tables.moving_piece
+    constants, maps, pieces = tables.constants, tables.moving_map, tables.moving_piece
     for i in range(tables.columns.shape[0]):
-        knots_at, n_knots = tables.columns[i, 0], tables.columns[i, 1]
-        base, n_model = tables.columns[i, 2], tables.columns[i, 3]
-        first, row = tables.columns[i, 4] * LANES, tables.columns[i, 5]
+        column = tables.columns[i]
+        n_model, first, n_moving = column[N_MODEL], column[FIRST] * LANES, column[N_MOVING]
         for lane in range(LANES):
             value[lane] = raw[at + min(lane, count - 1) * row_stride + i * column_stride]
-        if n_knots == 0:
+        status |= _find_rows(tables.knots, column, value, place)
+        if n_model > 1 or n_moving == 0:  # else the one map writes itself
             for lane in range(LANES):
-                place[lane] = int(value[lane])
-        else:
-            status |= _places(tables.knots, knots_at, n_knots, value, place)
-        for lane in range(LANES):
-            at_row = place[lane]
-            for m in range(n_model):
-                x[first + m * LANES + lane] = constants[base + at_row * n_model + m]
-            for entry in range(moving[row + at_row], moving[row + at_row + 1]):
+                row = column[CONSTANTS_AT] + place[lane] * n_model
+                for m in range(n_model):
+                    x[first + m * LANES + lane] = constants[row + m]
+        for q in range(n_moving):
+            for lane in range(LANES):
+                entry = column[MOVING_AT] + place[lane] * n_moving + q
                 e = 5 * entry
-                away = min(max(value[lane] - piece[e], -_MAX), _MAX)
-                y = min(max(piece[e + 1] + away * piece[e + 2], piece[e + 3]), piece[e + 4])
-                x[first + which[entry] * LANES + lane] = y
-                status |= TOO_LARGE * int(abs(y) > limit)
-            status |= MISSING * int(x[first + lane] != x[first + lane])
+                away = min(max(value[lane] - pieces[e], -_MAX), _MAX)
+                y = min(max(pieces[e + 1] + away * pieces[e + 2], pieces[e + 3]), pieces[e + 4])
+                x[first + maps[entry] * LANES + lane] = y
+        if column[UNBOUNDED]:
+            for k in range(first, first + n_model * LANES):
+                status |= TOO_LARGE * int(abs(x[k]) > limit)
     return status
 
 
 @compiled(inner=True)
-def _places(knots: FloatArray, at: int, n_knots: int, value: FloatArray, place: IntArray) -> int:
-    """Number of knots <= value in every lane; one more than there can be where the value is missing."""
-    status, start = GOOD, 32
-    while 2 * start <= n_knots:
-        start *= 2
-    for lane in range(LANES):
-        v, k, step = value[lane], at, start
-        while step > 32:
-            k += step * int(knots[k + step - 1] <= v)
-            step >>= 1
-        k += 32 * int(knots[k + 31] <= v)
-        k += 16 * int(knots[k + 15] <= v)
-        k += 8 * int(knots[k + 7] <= v)
-        k += 4 * int(knots[k + 3] <= v)
-        k += 2 * int(knots[k + 1] <= v)
-        k += int(knots[k] <= v)
-        place[lane] = k - at
+def _find_rows(knots: FloatArray, column: IntArray, value: FloatArray, place: IntArray) -> int:
+    """The table row of every lane's value: its stretch, the row of missing values, or its category."""
+    status, n_knots = GOOD, column[N_KNOTS]
+    if n_knots == 0:
+        for lane in range(LANES):
+            place[lane] = int(value[lane])
+        return status
+    count_knots(knots, column[KNOTS_AT], n_knots, value, place)
     for lane in range(LANES):
         v = value[lane]
-        place[lane] = n_knots + 1 if v != v else min(place[lane], n_knots)
-        status |= INFINITE * int(abs(v) > _MAX)
+        gone = v != v
+        place[lane] = n_knots + 1 if gone else place[lane]
+        value[lane] = 0.0 if gone else v
+        status |= INFINITE * int(abs(v) > _MAX) | MISSING * int(gone) * (1 - column[HAS_RULE])
     return status

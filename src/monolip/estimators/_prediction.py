@@ -43,8 +43,8 @@ class Predictor:
     def __init__(self, network: FrozenNetwork) -> None:
         assert network.inputs is not None
         self.network, self.inputs = network, network.inputs
-        self.tables = lane_tables(network.inputs)
         self.networks, self.limit = _join(network)
+        self.tables = lane_tables(network.inputs, self.limit)
         self.width = int(self.networks.plan[:, 0].max())
 
     def evaluate(self, table: RawTable, n_threads: int = 1) -> FloatArray:

@@ -16,6 +16,7 @@ from .free_branch import WithFreeBranch
 from .linear import LipschitzLinear
 from .mlp import LipschitzMLP
 from .projection import project_
+from .rates import parameter_groups
 from .sequential import LipschitzSequential
 from .slope_bounded import LipschitzModule, SlopeBounded
 
@@ -33,5 +34,6 @@ __all__ = [
     "SlopeLinear",
     "WithFreeBranch",
     "init",
+    "parameter_groups",
     "project_",
 ]

@@ -48,13 +48,21 @@ class GroupSort(nn.Module):
         if size == 1:
             return x
         groups = x.reshape(*shape[:-1], shape[-1] // size, size)
-        if size == 2:  # min and max: several times faster than a sort
+        if size == 2 and _prefers_comparisons(x):
             first, second = groups.unbind(-1)
             return torch.stack((torch.minimum(first, second), torch.maximum(first, second)), -1).view(shape)
         return groups.sort(-1).values.view(shape)
 
     def extra_repr(self) -> str:
         return f"group_size={self.group_size}"
+
+
+def _prefers_comparisons(x: Tensor) -> bool:
+    """Whether min and max beat a sort of pairs: when compiled, or on large inputs without a backward pass.
+
+    A sort is one call, and its backward pass one scatter: 2.5 times faster than those of min and max (batch 256).
+    """
+    return torch.compiler.is_compiling() or (x.numel() > 2048 and not x.requires_grad)
 
 
 class Householder(FullPrecision):

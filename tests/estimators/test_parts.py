@@ -1,0 +1,92 @@
+"""The parts of a fit by themselves: folds, ladder, calibration, encodings, boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from monolip.estimators._calibration import calibrate, spread
+from monolip.estimators._categories import encode
+from monolip.estimators._fitting import _ladder
+from monolip.estimators._recipe import deal_folds
+
+
+def test_folds_are_equal_and_hold_an_equal_share_of_every_class(rng):
+    classes = rng.choice([0, 1, 2], 800, p=[0.9, 0.09, 0.01])
+    folds = deal_folds(800, 8, rng, classes)
+    assert np.bincount(folds).tolist() == [100] * 8
+    for k in range(3):
+        share = np.bincount(folds[classes == k], minlength=8)
+        assert share.max() - share.min() <= 1
+
+
+@pytest.mark.parametrize(
+    ("n", "batch", "max_iter", "expected"),
+    [
+        (1000, 64, None, (200, 800, 2400)),
+        (20_000, 128, None, (200, 800, 2400, 7200)),
+        (10**6, 128, None, (200, 800, 2400, 7200, 21600)),
+        (64, 64, 5, (5,)),
+        (640, 64, 100, (200, 800, 1000)),
+        (640, 64, 1000, (200, 800, 2400, 7200, 10_000)),
+    ],
+)
+def test_the_ladder_grows_with_rows_and_ends_at_max_iter(n, batch, max_iter, expected):
+    assert _ladder(n, batch, max_iter) == expected
+
+
+@pytest.mark.parametrize("style", ["quantile", "clipped"])
+@pytest.mark.parametrize("values", ["normal", "cauchy", "counts", "two"])
+def test_one_bin_moves_at_a_time_with_the_slope_of_u(style, values, rng):
+    x = {
+        "normal": rng.normal(size=500),
+        "cauchy": rng.standard_cauchy(500) * 1e5,
+        "counts": rng.poisson(4, 500).astype(float),
+        "two": rng.integers(0, 2, 500).astype(float),
+    }[values]
+    u, *bins = calibrate("x", x, style=style, n_bins=8, missing="state").maps
+    assert (len(bins) == 0) == (values == "two")
+    assert np.abs(u.values).max() < 10
+    for low, high in zip(u.knots[:-1], u.knots[1:], strict=True):
+        ends = np.array([low, high])
+        rises = [float(np.ptp(phi.evaluate(ends))) for phi in bins]
+        moving = [rise for rise in rises if rise > 0]
+        assert len(moving) <= 1
+        if moving:
+            assert moving[0] == pytest.approx(float(np.ptp(u.evaluate(ends))), rel=1e-9)
+
+
+def test_a_linear_calibration_has_a_power_of_two_for_a_slope(rng):
+    (phi,) = calibrate("x", rng.normal(size=100) * 37, style="linear", n_bins=8, missing="state").maps
+    assert np.log2(phi.left_slope) == int(np.log2(phi.left_slope))
+    assert phi.left_slope == phi.right_slope
+
+
+def test_missing_values_get_an_indicator_only_where_there_are_any(rng):
+    x = rng.normal(size=100)
+    assert calibrate("x", x, style="quantile", n_bins=0, missing="state").present is None
+    x[:5] = np.nan
+    lowest = calibrate("x", x, style="quantile", n_bins=8, missing="lowest")
+    assert lowest.missing[-1] < lowest.present
+    assert all(m <= phi.evaluate(-np.inf) for m, phi in zip(lowest.missing, lowest.maps, strict=False))
+    highest = calibrate("x", x, style="quantile", n_bins=8, missing="highest")
+    assert highest.missing[-1] > highest.present
+
+
+def test_spread_survives_the_ends_of_the_number_line():
+    assert spread(np.array([np.nan, np.nan])) == (0.0, 1.0)
+    assert spread(np.full(10, 3.0))[1] == 1.0
+    mean, deviation = spread(np.array([1e200, 3e200]))
+    assert (mean, deviation) == pytest.approx((2e200, 1e200))
+
+
+def test_ordered_categories_are_a_thermometer_and_others_one_hot():
+    labels = np.array(["a", "b", "c", "b", None], dtype=object)
+    ordered = encode("g", labels, ("a", "b", "c"), ordered=True, target=np.zeros(5))
+    assert ordered.table[:3, :2].tolist() == [[0, 0], [1, 0], [1, 1]]
+    assert ordered.table[-1, -1] == 1.0  # missing in training: a state of its own
+    plain = encode("g", labels[:4], ("a", "b", "c"), ordered=False, target=np.zeros(4))
+    assert sorted(plain.table[:3].sum(1).tolist()) == [1, 1, 1]
+    assert plain.table[3].sum() == pytest.approx(1.0)  # unseen: the average known label
+    two = encode("g", labels[:2], ("a", "b"), ordered=False, target=np.zeros(2))
+    assert two.n_model == 1
