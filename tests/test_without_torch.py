@@ -29,6 +29,8 @@ print("done", [name for name in sys.modules if name.split(".")[0] == "torch" and
 
 
 def test_fit_predict_save_and_load_with_torch_blocked(tmp_path: Path) -> None:
-    run = subprocess.run([sys.executable, "-W", "error", "-c", JOB], cwd=tmp_path, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", JOB], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == "done []"

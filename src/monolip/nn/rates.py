@@ -1,4 +1,4 @@
-"""Learning rates for paper form: hidden rows of L1 norm 1 have entries of about 1/width, and their steps must follow."""
+"""Learning rates for paper form: hidden rows of L1 norm 1 have entries of about 1/width; their steps must follow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from .linear import LipschitzLinear
 
 __all__ = ["parameter_groups"]
 
-_SHARE = 6.0  # full rate up to this fan-in; measured at depth 8, width 64: a tenth of the rate halves the error or better
+_SHARE = (
+    6.0  # full rate up to this fan-in; measured at depth 8, width 64: a tenth of the rate halves the error or better
+)
 
 
 def parameter_groups(model: nn.Module, lr: float) -> list[dict[str, Any]]:
