@@ -5,7 +5,7 @@
 
 Each measurement runs in a process of its own, so that the peak of resident memory is its own; what the process held
 before fit (libraries, the table itself) is subtracted. Tables have 10 columns while rows grow, 10,000 rows while
-columns grow.
+columns grow. Of more than 262,144 rows monolip trains on a random part of that size, LightGBM on all.
 """
 
 from __future__ import annotations

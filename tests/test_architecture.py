@@ -21,7 +21,7 @@ FREE = ("__init__",)  # the lazy list of public names points everywhere
 
 LONGEST_FILE, LONGEST_FUNCTION = 300, 60
 HEAVY = ("torch", "numba")
-MAY_IMPORT_TORCH_IN_FUNCTIONS = ("export/torch.py", "export/hls4ml.py")
+MAY_IMPORT_TORCH_IN_FUNCTIONS = ("estimators/_torch.py", "export/torch.py", "export/hls4ml.py")
 
 
 def name_of(path: Path) -> str:

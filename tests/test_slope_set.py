@@ -14,7 +14,8 @@ from scipy.optimize import linprog, minimize
 
 from monolip.convex import ConvexForm
 from monolip.errors import SlopeError
-from monolip.slope_set import SlopeSet, project_rows
+from monolip.slope_projection import project_rows
+from monolip.slope_set import SlopeSet
 from monolip.slopes import SlopeBounds
 
 from .make import exact_convex, mixing

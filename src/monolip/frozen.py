@@ -198,7 +198,10 @@ class FrozenNetwork:
         form = "convex form" if self.is_convex else "paper form"
         free = f"; {self.n_free_features} free features: no promise" if self.free_branch else ""
         kind = f"{len(self.members)} member{'s' if len(self.members) > 1 else ''} in {form}"
-        return f"FrozenNetwork {self.digest[:12]}: {kind}{free}\n{self.raw_promise or self.slopes}"
+        extra = f"\n{self.promise.inequality_text}" if isinstance(self.promise, SlopeSet) else ""
+        return f"FrozenNetwork {self.digest[:12]}: {kind}{free}\n{self.raw_promise or self.slopes}{extra}"
+
+    __repr__ = __str__  # a notebook shows the promise, not every weight
 
     def _check_member(self, member: Member) -> None:
         outputs = sorted(k for trunk in member for k in trunk.outputs)

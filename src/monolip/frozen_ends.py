@@ -94,7 +94,8 @@ def _take_column(column: Column, prefix: str, tensors: Tensors) -> dict[str, Any
     if column.missing is not None:
         tensors[f"{prefix}.missing"] = np.array(column.missing)
     lengths = [phi.knots.size for phi in column.maps]
-    return {"name": column.name, "knots": lengths, "missing": column.missing is not None, "present": column.present}
+    entry = {"name": column.name, "knots": lengths, "missing": column.missing is not None, "present": column.present}
+    return entry if column.seen is None else {**entry, "seen": list(column.seen)}
 
 
 def _put_column(entry: dict[str, Any], prefix: str, tensors: Tensors) -> Column:
@@ -105,4 +106,5 @@ def _put_column(entry: dict[str, Any], prefix: str, tensors: Tensors) -> Column:
     tails = tensors[f"{prefix}.tails"].tolist()
     maps = tuple(PiecewiseLinear(k, v, *tail) for k, v, tail in zip(knots, values, tails, strict=True))
     missing = tuple(tensors[f"{prefix}.missing"].tolist()) if entry["missing"] else None
-    return NumericColumn(entry["name"], maps, missing, entry["present"])
+    seen = tuple(entry["seen"]) if "seen" in entry else None
+    return NumericColumn(entry["name"], maps, missing, entry["present"], seen)

@@ -12,6 +12,7 @@ import json
 import os
 import reprlib
 import secrets
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -29,7 +30,7 @@ from .paper_form import Activation, PaperForm, Rectify, Reflect, Sort
 from .slope_set import SlopeSet
 from .slopes import SlopeBounds
 
-__all__ = ["digest_of", "load", "save"]
+__all__ = ["digest_of", "load", "read_extra", "save"]
 
 Tensors = dict[str, NDArray[np.float64]]
 
@@ -37,13 +38,13 @@ FORMAT, VERSION = "monolip.FrozenNetwork", 1
 _MAX_HEADER = 16 * 2**20
 
 
-def save(network: FrozenNetwork, path: str | PathLike[str]) -> None:
-    """Write atomically: a temporary file beside the target, then one rename."""
+def save(network: FrozenNetwork, path: str | PathLike[str], extra: Mapping[str, str] | None = None) -> None:
+    """Write atomically: a temporary file beside the target, then one rename. extra: further entries of metadata."""
     from safetensors.numpy import save as to_bytes
 
     structure, tensors = _take_apart(network)
     header = {"format": FORMAT, "version": VERSION, "digest": network.digest, "structure": structure}
-    data = to_bytes(tensors, metadata={"monolip": json.dumps(header, sort_keys=True)})
+    data = to_bytes(tensors, metadata={**(extra or {}), "monolip": json.dumps(header, sort_keys=True)})
     target = Path(path)
     temporary = target.parent / f".monolip-{secrets.token_hex(8)}.part"
     try:
@@ -89,6 +90,13 @@ def digest_of(network: FrozenNetwork) -> str:
         sha.update(f"|{name}|{array.shape}|".encode())
         sha.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
     return sha.hexdigest()
+
+
+def read_extra(path: str | PathLike[str], entry: str, max_bytes: int = 2**31) -> str | None:
+    """A further entry of metadata, as text, or None; whoever wrote it checks it."""
+    data = _read(Path(path), max_bytes)
+    text = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"].get(entry)
+    return cast(str | None, text)
 
 
 def _read(path: Path, max_bytes: int) -> bytes:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .errors import InputError, StructureError
 from .piecewise_linear import PiecewiseLinear
 
-__all__ = ["CategoryColumn", "Label", "NumericColumn"]
+__all__ = ["CategoryColumn", "Label", "NumericColumn", "is_missing", "numbers_of", "plain_label", "plain_value"]
 
 FloatArray = NDArray[np.float64]
 Label = str | int | float | bool
@@ -30,6 +30,7 @@ class NumericColumn:
         missing: the value of every model column where x is missing (NaN); None refuses missing values.
         present: value of one more model column where x is *not* missing (its value where x is missing comes last in
             `missing`); None for no such column.
+        seen: the training data in short, for drawing: its one or two values, or its (lowest, median, highest).
 
     Example: u = x, and an indicator that is 1 where x is missing.
         >>> age = NumericColumn("age", (PiecewiseLinear([0.0], [0.0], 1.0, 1.0),), missing=(40.0, 1.0), present=0.0)
@@ -42,6 +43,7 @@ class NumericColumn:
     maps: tuple[PiecewiseLinear, ...]
     missing: tuple[float, ...] | None = None
     present: float | None = None
+    seen: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         maps = tuple(self.maps) if isinstance(self.maps, Iterable) else ()
@@ -63,7 +65,12 @@ class NumericColumn:
                 f"an indicator column needs a finite value for present and for missing; got present={present} and "
                 f"missing={missing} in {self.name!r}; give both."
             )
-        for field, value in (("maps", maps), ("missing", missing), ("present", present)):
+        seen = None if self.seen is None else tuple(float(v) for v in self.seen)
+        if seen is not None and (len(seen) not in (1, 2, 3) or list(seen) != sorted(seen) or not np.isfinite(seen).all()):
+            raise StructureError(
+                f"seen is one to three finite numbers in order; got {seen} in {self.name!r}; pass (low, median, high)."
+            )
+        for field, value in (("maps", maps), ("missing", missing), ("present", present), ("seen", seen)):
             object.__setattr__(self, field, value)
 
     @property
@@ -90,7 +97,7 @@ class NumericColumn:
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return NumericColumn, (self.name, self.maps, self.missing, self.present)
+        return NumericColumn, (self.name, self.maps, self.missing, self.present, self.seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +173,14 @@ def is_missing(label: Any) -> bool:
     return isinstance(label, float) and math.isnan(label)
 
 
+def plain_value(value: Any) -> Any:
+    """numpy's scalars as Python's own, so that np.str_('a') is never seen in a message or a file."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def plain_label(label: Any) -> Any:
     """A label as a plain Python value that JSON can hold; others are refused."""
-    value = label.item() if isinstance(label, np.generic) else label
+    value = plain_value(label)
     if not isinstance(value, str | int | float | bool) or (isinstance(value, float) and not math.isfinite(value)):
         raise StructureError(f"a category is a string, a number or a boolean; got {label!r}; convert it to a string.")
     return value

@@ -8,7 +8,7 @@ lets slopes in raw units be computed exactly, and an independent checker repeat 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -113,8 +113,11 @@ class InputTransform:
     def _slopes(self) -> dict[int, tuple[list[tuple[Fraction, ...]], FloatArray]]:
         return {}  # rational arithmetic is slow, and a fit asks several times
 
-    def evaluate(self, columns: Mapping[str, Any] | Sequence[Any]) -> FloatArray:
-        """Model columns, shape (n, n_model), in float64 and bit for bit monotone in every numeric column."""
+    def evaluate(self, columns: Any) -> FloatArray:
+        """Model columns, shape (n, n_model), in float64 and bit for bit monotone in every numeric column.
+
+        columns: a data frame, a mapping by name, or a sequence of raw columns in order.
+        """
         given = self.in_order(columns)
         blocks = [column.evaluate(values) for column, values in zip(self.columns, given, strict=True)]
         lengths = {len(block) for block in blocks}
@@ -122,13 +125,19 @@ class InputTransform:
             raise InputError(f"raw columns must have one length; got {sorted(lengths)}; pass columns of one table.")
         return np.hstack(blocks)
 
-    def in_order(self, columns: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
-        """Raw columns in the order of this transform, taken by name from a mapping."""
-        if isinstance(columns, Mapping):
-            absent = [name for name in self.names if name not in columns]
+    def in_order(self, columns: Any) -> list[Any]:
+        """Raw columns in the order of this transform, taken by name from a data frame or a mapping."""
+        names = columns if isinstance(columns, Mapping) else names_of(columns)
+        if names is not None:
+            absent = [name for name in self.names if name not in names]
             if absent:
                 raise InputError(f"every raw column must be given; {absent[:5]} missing; add them.")
             return [columns[name] for name in self.names]
+        if getattr(columns, "ndim", 1) == 2 or not hasattr(columns, "__len__") or isinstance(columns, str):
+            raise InputError(
+                "raw columns come as a data frame, a dict by name or a sequence of columns; got "
+                f"{type(columns).__name__}; for a matrix pass list(X.T)."
+            )
         if len(columns) != self.n_raw:
             raise InputError(
                 f"there must be {self.n_raw} raw columns; got {len(columns)}; the order is {self.names[:5]} ..."
@@ -137,3 +146,11 @@ class InputTransform:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return InputTransform, (self.columns,)
+
+
+def names_of(table: Any) -> list[Any] | None:
+    """Column names of a data frame (pandas, polars, Arrow) without importing any of them; None for anything else."""
+    names = getattr(table, "column_names", None)  # Arrow, whose .columns are the columns themselves
+    if names is None:
+        names = getattr(table, "columns", None)
+    return list(names) if names is not None and hasattr(table, "__getitem__") else None

@@ -89,8 +89,10 @@ class OutputLink:
 
     @property
     def unit(self) -> str:
-        """The scale of f, for tables: what one unit of slope is."""
-        return {"identity": "target units", "log": "log units", "logit": "log-odds", "softmax": "logits"}[self.name]
+        """The scale of f, for tables: what one unit of slope is, and of which class."""
+        if self.name == "logit":
+            return f"log-odds of {(self.labels or ())[1]!r}"
+        return {"identity": "target units", "log": "log units", "softmax": "logits"}[self.name]
 
     def apply(self, f: ArrayLike) -> FloatArray:
         """(n, n_outputs) -> predictions (n,), or class probabilities (n, n_classes)."""

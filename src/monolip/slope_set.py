@@ -6,7 +6,6 @@ Theorem 1 holds for every convex set C: if all rows of the first layer lie in C,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,14 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import SlopeError
 from .monotonic_cst import by_position, feature_index, read_per_feature
+from .slope_projection import dykstra, project_rows
 from .slopes import SlopeBounds
 
-__all__ = ["SlopeSet", "project_rows"]
+__all__ = ["SlopeSet"]
 
 FloatArray = NDArray[np.float64]
 
-# The pull towards the anchor makes any number of sweeps sound: few do in training, many give the nearest point to 1e-6.
-_SWEEPS, _MANY_SWEEPS = 30, 1000
+_MANY_SWEEPS = 1000  # gives the nearest point to about 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +94,24 @@ class SlopeSet:
         return self.matrix, self.limits
 
     @property
+    def inequality_text(self) -> str:
+        """The promises beyond intervals, one a line: for tables and messages."""
+        names = self.bounds.feature_names or tuple(str(i) for i in range(self.n_features))
+        lines = []
+        for row, limit in zip(*self.inequalities, strict=True):
+            terms = [f"{v:+g} slope({names[i]})" for i, v in enumerate(row) if v != 0]
+            lines.append(f"and {' '.join(terms)} <= {limit:g}")
+        if self.l2_radius is not None:
+            lines.append(f"and the slopes together: |slopes|_2 <= {self.l2_radius:g}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return f"{self.bounds}\n{self.inequality_text}".rstrip()
+
+    def __repr__(self) -> str:
+        return f"SlopeSet, {self.n_features} features\n{self}"
+
+    @property
     def is_box(self) -> bool:
         return self.inequalities[1].size == 0 and self.l2_radius is None
 
@@ -105,7 +122,7 @@ class SlopeSet:
             for margin in (0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-5):
                 point = self.bounds.center
                 if not self.is_box:
-                    point = _dykstra(point[None], *self.parts(margin), 2000)[0]
+                    point = dykstra(point[None], *self.parts(margin), 2000)[0]
                 if self._slack(point) > 0.3 * margin:
                     point.setflags(write=False)
                     return np.asarray(point)
@@ -185,51 +202,6 @@ class SlopeSet:
         if np.isfinite(ball):
             shares.append(np.array([1 - np.sqrt((point * point).sum()) / ball]))
         return float(np.concatenate([[1.0], *shares]).min())  # numpy's minimum keeps NaN, which is never inside
-
-
-def _dykstra(rows: Any, lower: Any, upper: Any, matrix: Any, limits: Any, ball: float, sweeps: int) -> Any:
-    """Nearest point of the intersection, by cyclic projections with memory. numpy arrays and torch tensors alike."""
-    squares = (matrix * matrix).sum(-1) + 1e-300
-    point, memory = rows, [0.0 * rows for _ in range(len(limits) + 2)]
-    for _ in range(sweeps):
-        for k in range(len(limits) + 2):
-            if k == len(limits) and ball == math.inf:
-                continue
-            moved = point + memory[k]
-            if k < len(limits):
-                excess = (moved @ matrix[k] - limits[k]).clip(min=0.0) / squares[k]
-                point = moved - excess[..., None] * matrix[k]
-            elif k == len(limits):
-                norm = (moved * moved).sum(-1)[..., None] ** 0.5
-                point = moved / (norm / ball).clip(min=1.0)
-            else:
-                point = moved.clip(lower, upper)
-            memory[k] = moved - point
-    return point
-
-
-def project_rows(
-    rows: Any, lower: Any, upper: Any, matrix: Any, limits: Any, ball: float, anchor: Any, sweeps: int = _SWEEPS
-) -> Any:
-    """Dykstra, then a pull along the segment to the anchor as far as needed: feasible however few sweeps were made."""
-    near = rows.clip(lower, upper)
-    if len(limits) or ball != math.inf:
-        near = _dykstra(rows, lower, upper, matrix, limits, ball, sweeps)
-        away = near - anchor
-        share = 1.0 + 0.0 * away.sum(-1)
-        for k in range(len(limits)):
-            room = limits[k] - anchor @ matrix[k]  # > 0: the anchor lies inside
-            share = share - (share - room / (away @ matrix[k]).clip(min=room)).clip(min=0.0)
-        if ball != math.inf:
-            share = share - (share - _reach_of_ball(anchor, away, ball)).clip(min=0.0)
-        near = (anchor + share[..., None] * away).clip(lower, upper)
-    return near
-
-
-def _reach_of_ball(anchor: Any, away: Any, ball: float) -> Any:
-    """The largest t <= 1 with |anchor + t away|_2 <= ball: a quadratic, written so that away = 0 gives 1."""
-    a, b, c = (away * away).sum(-1), (anchor * away).sum(-1), ball * ball - (anchor * anchor).sum(-1)
-    return c / (b + (b * b + a * c) ** 0.5).clip(min=c)
 
 
 def _check_inequalities(matrix: Any, limits: Any, d: int) -> tuple[FloatArray, FloatArray]:

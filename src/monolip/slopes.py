@@ -221,6 +221,9 @@ class SlopeBounds:
         widths = [max(len(row[c]) for row in rows) for c in range(2)]
         return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows)
 
+    def __repr__(self) -> str:  # a notebook shows the promise, not arrays
+        return f"SlopeBounds, {self.n_features} features\n{self}"
+
     def _name(self, where: Sequence[Any], quote: bool = True) -> str:
         feature = int(where[0])
         name = str(feature) if self.feature_names is None else self.feature_names[feature]

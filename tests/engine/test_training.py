@@ -167,6 +167,15 @@ def test_the_best_snapshot_is_restored_and_patience_ends_training():
     assert np.mean((f - y[60:]) ** 2) == pytest.approx(min(losses), rel=1e-4)
 
 
+@pytest.fixture
+def ctrl_c_works():
+    """A process started in the background ignores SIGINT, and Python then never raises KeyboardInterrupt."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_works")
 def test_interrupted_training_returns_the_best_so_far():
     x, y = wave()
     problem = Problem(x, y, [0.0, -3, -3], [3.0, 3, 3])
@@ -187,6 +196,7 @@ def test_interrupted_training_returns_the_best_so_far():
     assert train(problem, TrainingOptions(n_steps=10**6, time_limit=0.2)).stopped == "time"
 
 
+@pytest.mark.usefixtures("ctrl_c_works")
 def test_interrupted_members_all_return_their_best():
     x, y = wave()
     problem = Problem(x, y, [0.0, -3, -3], [3.0, 3, 3])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting, _recipe
 
 from .tables import QUICK, credit
 
@@ -169,6 +169,17 @@ def test_targets_of_any_size_and_constant_ones():
     for scale in (1e-150, 1e-9, 1e9, 1e150):
         assert MonotonicRegressor(**{**QUICK, "max_iter": 100}).fit(X, y * scale).score(X, y * scale) > 0.8
     assert np.allclose(MonotonicRegressor(**QUICK).fit(X, np.full(200, 1e6)).predict(X), 1e6, rtol=1e-6)
+
+
+def test_of_very_many_rows_a_random_part_is_trained_on(monkeypatch):
+    X, y, _ = wave(2000)
+    monkeypatch.setattr(_fitting, "MAX_ROWS", 500)
+    seen = []
+    real = _fitting._problem
+    monkeypatch.setattr(_fitting, "_problem", lambda *parts: seen.append(parts[1].n_rows) or real(*parts))
+    model = MonotonicRegressor(**QUICK).fit(X, y)
+    assert seen == [500]
+    assert model.score(X, y) > 0.5
 
 
 def test_architecture_and_batch_size_are_the_users():

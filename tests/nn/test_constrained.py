@@ -44,7 +44,7 @@ BOX = SlopeBounds.from_monotonic_cst([1, 1], 1.0)
         (
             lambda: WithFreeBranch(ConvexMLP(two_sided(2, 1.0)), torch.nn.Linear(3, 1), 1),
             lambda: WithFreeBranch(ConvexMLP(two_sided(2, 2.0)), torch.nn.Linear(3, 1), 1),
-            "network differs",
+            "'network' differs",
         ),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_damaged_record_is_an_error_that_says_so(record):
     model = LipschitzMLP(2)
     state = model.state_dict()
     state["_extra_state"] = record
-    with pytest.raises(CheckpointError, match="record of the model cannot be read"):
+    with pytest.raises(CheckpointError, match="record of the whole model cannot be read"):
         model.load_state_dict(state)
 
 

@@ -20,12 +20,14 @@ from monolip.estimators._fitting import Fitted, Settings, fit_network
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import Display
 from monolip.estimators._promises import read_promises
+from monolip.estimators._saving import ENTRY, read_parameters, write_parameters
 from monolip.estimators._schema import Schema, learn_schema, table_like
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
 from monolip.estimators._torch import from_modules, to_modules
 from monolip.estimators.slope_table import SlopeTable
 from monolip.frozen import FrozenNetwork
+from monolip.frozen_file import read_extra, save
 from monolip.input_columns import CategoryColumn
 
 __all__ = ["MonotonicBase"]
@@ -129,17 +131,20 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         return model
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model, input schema included, as one safetensors file: data, never code."""
+        """Write the fitted model, its input schema and its parameters as one safetensors file: data, never code."""
         check_is_fitted(self)
-        self.frozen_.save(path)
+        text = write_parameters(type(self).__name__, self.get_params(deep=False), self.frozen_.digest)
+        save(self.frozen_, path, {ENTRY: text})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """A fitted estimator that predicts the same bits; parameters that only matter for fitting are the defaults."""
+        """A fitted estimator that predicts the same bits and, fitted again, keeps the same constraints."""
         network = FrozenNetwork.load(path)
+        names = frozenset(cls._get_param_names())
+        parameters = read_parameters(read_extra(path, ENTRY), cls.__name__, names, network.digest, path)
         if network.inputs is None or network.link is None or (network.link.labels is None) == cls._is_classifier:
             raise FrozenFileError(f"{path} was not saved by a {cls.__name__}; load it with FrozenNetwork.load.")
-        model = cls()
+        model = cls(**parameters)
         columns, names = network.inputs.columns, network.inputs.names
         named = names != tuple(f"x{j}" for j in range(len(names)))
         categories = tuple(c.categories if isinstance(c, CategoryColumn) else None for c in columns)

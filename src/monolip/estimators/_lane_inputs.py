@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
-from monolip.estimators._count_knots import LANES, count_knots
+from monolip.engine._count_knots import LANES, count_knots
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
 

@@ -42,6 +42,9 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         warm_start: set before the first fit; fit again with a larger n_estimators adds members.
         n_jobs: threads; changes no bit of the result. random_state: a seed. verbose: show progress.
 
+    Of more than 262,144 rows a random part of that size is trained on (the steps would not visit more), so that time
+    and memory stay bounded; `predict` works through any table in chunks.
+
     Attributes:
         slopes_: what is guaranteed, per raw feature; print it. frozen_: the FrozenNetwork behind every prediction.
         history_: one entry per training. n_iter_: passes over the data of each member.

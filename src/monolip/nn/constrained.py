@@ -44,11 +44,11 @@ class PromiseRecord(nn.Module):
         error_msgs: list[str],
     ) -> None:
         found = state_dict.get(prefix + "_extra_state")
-        where = prefix.rstrip(".") or "the model"
+        where = f"'{prefix.rstrip('.')}'" if prefix else "the whole model"
         if found is None:
             raise CheckpointError(
-                f"a checkpoint must carry the promise it was trained under; {where} has none ('{prefix}_extra_state' "
-                "is missing); save with model.state_dict() of the same monolip module."
+                f"a checkpoint must carry the promise it was trained under; this one has none for {where} (the key "
+                f"'{prefix}_extra_state' is missing); save with model.state_dict() of the same monolip module."
             )
         theirs = _read_record(found, where)
         ours = json.loads(json.dumps(self.promise_record()))

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ..norms import Norm, Rule
-from ..slope_set import SlopeSet, project_rows
+from ..slope_projection import project_rows
+from ..slope_set import SlopeSet
 from . import gradients, init
 from .constrained import ConstrainedLayer
 from .linear import check_choices

@@ -18,6 +18,7 @@ from .activations import GroupSort
 from .constrained import PromiseRecord
 from .convex_layers import MixingLinear, SlopeLinear
 from .mlp import check_widths
+from .precision import check_features
 from .trunks import check_outputs, group_outputs
 
 __all__ = ["ConvexMLP"]
@@ -139,6 +140,8 @@ class ConvexMLP(PromiseRecord):
         return factor
 
     def forward(self, x: Tensor) -> Tensor:
+        """(..., n_features) -> (..., out_features)."""
+        check_features(x, self.slopes.n_features, self.slopes.feature_names)
         if len(self.outputs) == 1 and len(self.outputs[0]) == 1:
             only: Tensor = self.trunks[0](x)
             return only
@@ -151,6 +154,9 @@ class ConvexMLP(PromiseRecord):
         from .freeze import freeze_convex
 
         return freeze_convex(self)
+
+    def extra_repr(self) -> str:
+        return f"promise:\n{self.promise}"
 
     def promise_record(self) -> dict[str, Any]:
         return {"form": "convex", "lower": self.slopes.lower.tolist(), "upper": self.slopes.upper.tolist()}

@@ -113,6 +113,9 @@ class LipschitzMLP(PromiseRecord, LipschitzSequential):
             x = x.to(next(self.constrained_layers()).weight.dtype) * self.input_scale
         return super().forward(x)
 
+    def extra_repr(self) -> str:
+        return f"bound={self.bound:g}, budget={self.budget!r}"
+
     def promise_record(self) -> dict[str, Any]:
         return {"bound": self.bound, "budget": self.budget, "norms": [norm.name for norm in self.norms]}
 

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import PrecisionError
+from ..errors import InputError, PrecisionError
 
-__all__ = ["FullPrecision", "check_dtype", "may_be_reduced", "with_full_precision"]
+__all__ = ["FullPrecision", "check_dtype", "check_features", "may_be_reduced", "with_full_precision"]
 
 _ALLOWED = (torch.float32, torch.float64)
 
@@ -67,6 +67,18 @@ def with_full_precision(
     else:
         result = product(x, weight, bias)
     return result.to(dtype) if widen else result
+
+
+def check_features(x: Any, n_features: int, names: tuple[str, ...] | None = None) -> None:
+    """A tensor whose last axis holds the features; a wrong width must not be broadcast, nor end in a torch error."""
+    if not isinstance(x, Tensor):
+        raise InputError(f"a module takes a torch tensor; got {type(x).__name__}; use torch.as_tensor(...).")
+    if x.dim() == 0 or x.shape[-1] != n_features:
+        shown = f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""
+        raise InputError(
+            f"inputs must have {n_features} features{shown} in their last axis; got shape {tuple(x.shape)}; reorder or "
+            "reshape."
+        )
 
 
 class FullPrecision(nn.Module):

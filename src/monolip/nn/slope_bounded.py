@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..errors import PromiseError, StructureError
+from ..errors import PromiseError, SlopeError, StructureError
 from ..slopes import SlopeBounds
 from .constrained import PromiseRecord
 from .mlp import LipschitzMLP
-from .precision import FullPrecision, with_full_precision
+from .precision import FullPrecision, check_features, with_full_precision
 from .trunks import check_outputs, group_outputs
 
 __all__ = ["LipschitzModule", "SlopeBounded"]
@@ -65,6 +65,11 @@ class SlopeBounded(PromiseRecord, FullPrecision):
         modules = [module] if isinstance(module, nn.Module) else list(module)
         for candidate in modules:
             check_states_its_bound(candidate)
+        if not isinstance(slopes, SlopeBounds):
+            raise SlopeError(
+                f"SlopeBounded keeps intervals (SlopeBounds); got {type(slopes).__name__}; use ConvexMLP, which keeps "
+                "any slope set."
+            )
         self.out_features = sum(_outputs_of(m) for m in modules)
         check_outputs(slopes, self.out_features)
         self.slopes = slopes
@@ -102,6 +107,8 @@ class SlopeBounded(PromiseRecord, FullPrecision):
         return self.slopes.n_features
 
     def forward(self, x: Tensor) -> Tensor:
+        """(..., n_features) -> (..., out_features)."""
+        check_features(x, self.slopes.n_features, self.slopes.feature_names)
         center: Tensor = self._center  # type: ignore[assignment]
         x = x.to(center.dtype)
         parts = []
@@ -121,6 +128,9 @@ class SlopeBounded(PromiseRecord, FullPrecision):
         from .freeze import freeze_slope_bounded
 
         return freeze_slope_bounded(self)
+
+    def extra_repr(self) -> str:
+        return f"promise:\n{self.slopes}"
 
     def promise_record(self) -> dict[str, Any]:
         return {"form": "paper", "lower": self.slopes.lower.tolist(), "upper": self.slopes.upper.tolist()}

@@ -1,0 +1,122 @@
+"""The constructor's parameters beside the network in a model file, so that a loaded estimator fits under the same
+constraints.
+
+They are one more entry of the file's metadata, sealed by a sha256 over themselves and the network's digest: neither can
+be swapped. They are no part of the network's own digest, which says what is predicted and promised and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import reprlib
+from collections.abc import Mapping, Set
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from monolip.errors import FrozenFileError, InputError
+from monolip.input_columns import plain_value
+
+__all__ = ["ENTRY", "read_parameters", "write_parameters"]
+
+ENTRY = "monolip.estimator"
+VERSION = 1
+# a file without one of these would be fitted again under another promise, or for another purpose
+_DEFINE_THE_PROMISE = frozenset(
+    "monotonic_cst slopes max_slope missing categorical_features loss loss_parameter class_weight".split()
+)
+
+
+def write_parameters(owner: str, parameters: Mapping[str, Any], digest: str) -> str:
+    """JSON text of ENTRY. What JSON cannot hold and no promise depends on (a RandomState) is written as None."""
+    written = {}
+    for name, value in parameters.items():
+        try:
+            written[name] = _encode(value)
+            json.dumps(written[name], allow_nan=False)
+        except (TypeError, ValueError):
+            if name in _DEFINE_THE_PROMISE:
+                raise InputError(
+                    f"a saved estimator keeps the parameters that define its promise; {name}={reprlib.repr(value)} "
+                    "cannot be written as JSON; use numbers, strings, lists and dicts."
+                ) from None
+            written[name] = None
+    entry = {"version": VERSION, "estimator": owner, "parameters": written}
+    return json.dumps({**entry, "seal": _seal(entry, digest)}, sort_keys=True)
+
+
+def read_parameters(text: str | None, owner: str, names: Set[str], digest: str, path: str | PathLike[str]) -> dict[str, Any]:
+    """The inverse; everything is checked, and the wrong class is told the right one."""
+    if text is None:
+        raise FrozenFileError(
+            f"{path} holds a network without an estimator's parameters; it was not saved by {owner}.save; load it "
+            "with FrozenNetwork.load."
+        )
+    try:
+        entry = json.loads(text)
+        seal = entry.pop("seal")
+        version, found, written = entry["version"], entry["estimator"], entry["parameters"]
+        complete = len(entry) == 3 and isinstance(written, dict) and isinstance(found, str)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise FrozenFileError(f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy.") from error
+    if version != VERSION or not complete:
+        raise FrozenFileError(
+            f"{path} must hold estimator parameters of version {VERSION}; got version {reprlib.repr(version)}; use the "
+            "monolip that wrote it, or write it again."
+        )
+    if seal != _seal(entry, digest):
+        raise FrozenFileError(
+            f"{path} holds parameters that do not match their seal: damaged, edited or of another model; get an "
+            "undamaged copy."
+        )
+    if found != owner:
+        raise FrozenFileError(f"{path} was not saved by a {owner} but by a {found}; load it with {found}.load.")
+    if set(written) != set(names):
+        odd = sorted(set(written) ^ set(names))
+        raise FrozenFileError(
+            f"{path} must hold the parameters of this {owner}; {odd[:5]} differ; use the monolip that wrote it."
+        )
+    try:
+        return {name: _decode(value) for name, value in written.items()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise FrozenFileError(f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy.") from error
+
+
+def _seal(entry: Mapping[str, Any], digest: str) -> str:
+    return hashlib.sha256(json.dumps([ENTRY, entry, digest], sort_keys=True).encode()).hexdigest()
+
+
+def _encode(value: Any) -> Any:
+    """Plain JSON, but dicts as {"dict": [[key, value], ...]} (keys may be numbers) and tuples as {"tuple": [...]}."""
+    plain = plain_value(value)
+    if plain is None or isinstance(plain, str | bool | int | float):
+        return plain
+    if isinstance(plain, Mapping):
+        return {"dict": [[_encode(key), _encode(item)] for key, item in plain.items()]}
+    if isinstance(plain, tuple):
+        return {"tuple": [_encode(item) for item in plain]}
+    if isinstance(plain, list):
+        return [_encode(item) for item in plain]
+    if isinstance(plain, range | np.ndarray) or (hasattr(plain, "to_numpy") and np.ndim(plain) == 1):
+        return [_encode(item) for item in np.asarray(plain).tolist()]
+    raise TypeError(f"{type(plain).__name__} is no JSON")
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decode(item) for item in value]
+    if isinstance(value, dict):
+        ((tag, items),) = value.items()
+        if tag == "tuple":
+            return tuple(_decode(item) for item in items)
+        if tag != "dict":
+            raise ValueError(f"unknown tag {tag!r}")
+        return {_key(_decode(key)): _decode(item) for key, item in items}
+    return value
+
+
+def _key(key: Any) -> Any:
+    hash(key)
+    return key
