@@ -308,7 +308,6 @@ def variations():
         "ball": FrozenNetwork(SlopeSet(BOX, l2_radius=3.0), ((GOOD,),)),
         "larger ball": FrozenNetwork(SlopeSet(BOX, l2_radius=np.nextafter(3.0, 4.0)), ((GOOD,),)),
         "weight": FrozenNetwork(BOX, ((trunk_of([[0.0, -1.0], [np.nextafter(2.0, 0.0), 0.0]]),),)),
-        "negative zero": FrozenNetwork(BOX, ((trunk_of([[-0.0, -1.0], [2.0, 0.0]]),),)),
         "bias": FrozenNetwork(BOX, ((Trunk(replace(form, biases=([0.0, 5e-324], [0.0])), (0,)),),)),
         "mixing": FrozenNetwork(BOX, ((Trunk(replace(form, weights=(form.weights[0], [[0.25, 0.75]])), (0,)),),)),
         "group size": FrozenNetwork(BOX, ((Trunk(replace(form, group_sizes=(1,)), (0,)),),)),
@@ -390,3 +389,13 @@ def test_the_summary_names_form_members_and_intervals(networks, rng):
     assert "increasing" in str(networks["convex"])
     mixed = FrozenNetwork(BOX, ((GOOD,), (Trunk(paper(rng, [2, 4, 1], 2, BOX), (0,)),)))
     assert not mixed.is_convex
+
+
+def test_equal_numbers_have_equal_digests_and_nobody_can_unlock_the_arrays():
+    plain = FrozenNetwork(BOX, ((trunk_of([[0.0, -1.0], [2.0, 0.0]]),),))
+    assert FrozenNetwork(BOX, ((trunk_of([[-0.0, -1.0], [2.0, -0.0]]),),)).digest == plain.digest
+    assert FrozenNetwork(BOX, plain.members, free_names=()).digest == plain.digest
+    arrays = [*plain.members[0][0].form.weights, plain.member_weights, plain.bounds.lower]
+    for array in arrays:
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.setflags(write=True)

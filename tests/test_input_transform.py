@@ -145,6 +145,8 @@ def test_an_edited_end_does_not_load(rng, tmp_path, old):
         (lambda: NumericColumn("a", ()), "at least one PiecewiseLinear"),
         (lambda: NumericColumn("a", (IDENTITY,), (1.0, 2.0)), "missing gives each"),
         (lambda: NumericColumn("a", (IDENTITY,), None, 1.0), "for present and for missing"),
+        (lambda: NumericColumn("a", (IDENTITY,), seen=(2.0, 1.0)), "seen is one to three finite numbers in order"),
+        (lambda: NumericColumn("a", (IDENTITY,), seen=()), "seen is one to three"),
         (lambda: CategoryColumn("c", ("x", "x"), np.zeros((4, 1))), "distinct labels"),
         (lambda: CategoryColumn("c", ("x",), np.zeros((2, 1))), "finite row for each"),
         (lambda: CategoryColumn("c", ((1, 2),), np.zeros((3, 1))), "a string, a number or a boolean"),
@@ -211,3 +213,16 @@ def test_a_steeper_map_makes_steeper_raw_slopes(rng):
     f = FrozenNetwork(SlopeBounds([0.0, -1.0], [2.0, 1.0]), ((Trunk(form, (0,)),),), inputs=inputs)
     assert f.raw_slopes.lower.tolist() == [2.0, -0.5]
     assert f.raw_slopes.upper.tolist() == [4.0, 0.5]
+
+
+def test_data_frames_of_any_kind_are_taken_by_name_and_matrices_refused(rng):
+    pandas, polars, pyarrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    inputs = InputTransform((calibrated(rng), CITY, NumericColumn("age", (IDENTITY,))))
+    table = {"age": rng.normal(size=4), "city": ["A", "B", "C", "A"], inputs.names[0]: rng.normal(size=4)}
+    expected = inputs.evaluate(table)
+    for frame in (pandas.DataFrame(table), polars.DataFrame(table), pyarrow.table(table)):
+        assert np.array_equal(inputs.evaluate(frame), expected)
+    with pytest.raises(InputError, match=r"\['city'\] missing; add them"):
+        inputs.evaluate(pandas.DataFrame(table).drop(columns="city"))
+    with pytest.raises(InputError, match=r"a data frame, a dict by name or a sequence.*for a matrix pass list\(X.T\)"):
+        inputs.evaluate(np.zeros((5, 3)))

@@ -85,7 +85,11 @@ def test_inputs_become_rows_of_float64_and_infinities_pass():
     ("x", "message"),
     [
         ([[math.nan, 0.0]], "NaN has no place in an order.*impute"),
-        ([[None, 0.0]], "NaN has no place"),
+        ([[None, 0.0]], "inputs must be numbers; got list .None is not a number"),
+        ([["05", "1"]], "inputs must be numbers"),
+        ([[1j, 0.0]], "inputs must be numbers"),
+        (np.ma.masked_array([[1.0, 2.0]], mask=[[True, False]]), "masked values"),
+        (np.array([["2020-01-01", "2020-01-02"]], dtype="datetime64[D]"), "inputs must be numbers"),
         ([[0.0]], r"2 features in their last axis; got shape \(1, 1\)"),
         (3.0, r"got shape \(\)"),
         ([["a", "b"]], "inputs must be numbers; got list"),

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import StructureError
+from .floats import locked, to_floats
 from .ordered import affine, as_rows, check_group_size, clamp_limit, sort_groups
 from .rounding import exact_sum_is
 
@@ -70,7 +71,7 @@ class ConvexForm:
 
     @property
     def slope_range(self) -> tuple[FloatArray, FloatArray]:
-        """Column minimum and maximum of the first layer: the exact slope interval of each feature, shape (d,) each."""
+        """Column minimum and maximum of the first layer: an interval that holds every slope, shape (d,) each."""
         return self.weights[0].min(axis=0), self.weights[0].max(axis=0)
 
     @cached_property
@@ -132,8 +133,8 @@ def _largest_remainder(row: FloatArray) -> FloatArray:
 def check_layers(weights: Any, biases: Any) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Weights (out, in) and biases (out,) as finite read-only float64 arrays whose shapes chain."""
     try:
-        W = tuple(np.array(w, dtype=np.float64) for w in weights)
-        b = tuple(np.array(v, dtype=np.float64) for v in biases)
+        W = tuple(locked(to_floats(w)) for w in weights)
+        b = tuple(locked(to_floats(v)) for v in biases)
     except (TypeError, ValueError, OverflowError) as error:
         raise StructureError(f"weights and biases must be arrays of numbers; {error}; pass (out, in) arrays.") from None
     if not W or len(W) != len(b):
@@ -151,8 +152,6 @@ def check_layers(weights: Any, biases: Any) -> tuple[tuple[FloatArray, ...], tup
             )
         if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
             raise StructureError(f"weights and biases must be finite; layer {k} holds NaN or infinity; retrain.")
-        weight.setflags(write=False)
-        bias.setflags(write=False)
     return W, b
 
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .convex import ConvexForm, on_simplex
 from .errors import FreezeError, InputError
+from .floats import locked, to_floats
 from .free_branch import FreeBranch
 from .frozen_ends import check_ends
 from .input_transform import InputTransform
@@ -88,7 +89,7 @@ class FrozenNetwork:
             )
         names = check_names(self.free_names, self.n_free_features)
         weights = _check_member_weights(self.member_weights, len(members))
-        for name, value in (("members", members), ("member_weights", weights), ("free_names", names)):
+        for name, value in (("members", members), ("member_weights", weights), ("free_names", names or None)):
             object.__setattr__(self, name, value)
         for member in self.members:
             self._check_member(member)
@@ -127,14 +128,14 @@ class FrozenNetwork:
 
     @property
     def slope_range(self) -> tuple[FloatArray, FloatArray]:
-        """Slopes f can really have, read off the weights; shape (n_features,), over all outputs and members."""
+        """An interval that holds every slope of f, read off the weights, over outputs and members; shapes (d,)."""
         low, high = zip(*(trunk.slope_range for member in self.members for trunk in member), strict=True)
         d = self.n_features
         return np.min(low, axis=0)[:d], np.max(high, axis=0)[:d]
 
     @cached_property
     def raw_slopes(self) -> SlopeBounds:
-        """Slopes f can really have in raw units, per raw numeric feature (and output), rounded outwards."""
+        """An interval that holds every slope in raw units, per raw numeric feature (and output), rounded outwards."""
         if self.inputs is None:
             raise FreezeError("slopes in raw units need an input transform; this network has none; read slope_range.")
         return raw_slopes(self)
@@ -226,10 +227,12 @@ class FrozenNetwork:
 def _check_member_weights(given: ArrayLike | None, count: int) -> FloatArray:
     if given is None:
         given = on_simplex(np.ones((1, count)))[0]
-    weights = np.array(given, dtype=np.float64)
+    try:
+        weights = locked(to_floats(given))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FreezeError(f"member weights must be numbers, one per member; {error}; use on_simplex().") from None
     if weights.shape != (count,) or not (weights >= 0).all() or not exact_sum_is(weights, 1.0):
         raise FreezeError(
             f"member weights must be >= 0 with sum exactly 1, one per member; got {given!r}; use on_simplex()."
         )
-    weights.setflags(write=False)
     return weights

@@ -63,6 +63,12 @@ def load(path: str | PathLike[str], *, max_bytes: int) -> FrozenNetwork:
     data = _read(Path(path), max_bytes)
     header = _header(data, path)
     tensors = _tensors(data, path)
+    computed = _digest(header["structure"], tensors)
+    if computed != header["digest"]:  # over what was read, before anything is built from it
+        raise FrozenFileError(
+            f"{path} does not match its digest: stored {reprlib.repr(header['digest'])}, computed {computed[:16]}...; "
+            "the file was damaged or edited; get an undamaged copy."
+        )
     try:
         network = _put_together(header["structure"], tensors)
     except MonolipError as error:
@@ -70,20 +76,17 @@ def load(path: str | PathLike[str], *, max_bytes: int) -> FrozenNetwork:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         found = reprlib.repr(error)
         raise FrozenFileError(f"{path} has a malformed structure ({found}); get an undamaged copy.") from error
-    structure, expected = _take_apart(network)
-    if json.loads(json.dumps(structure)) != header["structure"] or set(expected) != set(tensors):
-        raise FrozenFileError(f"{path} holds fields or tensors that belong to no network; get an undamaged copy.")
-    if network.digest != header["digest"]:
-        raise FrozenFileError(
-            f"{path} does not match its digest: stored {reprlib.repr(header['digest'])}, computed {network.digest!r}; "
-            "the file was damaged or edited; get an undamaged copy."
-        )
+    if network.digest != computed:  # True for 1, -0.0 for 0.0, fields or tensors that belong to no network
+        raise FrozenFileError(f"{path} is not written as monolip writes it; get a copy that save() made.")
     return network
 
 
 def digest_of(network: FrozenNetwork) -> str:
     """sha256 over canonical structure and little-endian bytes of every tensor, in name order."""
-    structure, tensors = _take_apart(network)
+    return _digest(*_take_apart(network))
+
+
+def _digest(structure: dict[str, Any], tensors: Tensors) -> str:
     sha = hashlib.sha256(json.dumps([FORMAT, VERSION, structure], sort_keys=True).encode())
     for name in sorted(tensors):
         array = tensors[name]
@@ -100,12 +103,15 @@ def read_extra(path: str | PathLike[str], entry: str, max_bytes: int = 2**31) ->
 
 
 def _read(path: Path, max_bytes: int) -> bytes:
+    if path.exists() and not path.is_file():  # a pipe or a device has no size to check
+        raise FrozenFileError(f"a model is an ordinary file; {path} is not one; name the file that save() wrote.")
     size = path.stat().st_size
     if size > max_bytes:
         raise FrozenFileError(
             f"{path} has {size} bytes, more than max_bytes={max_bytes}; raise it if you trust the file."
         )
-    data = path.read_bytes()
+    with path.open("rb") as file:
+        data = file.read(size)  # no more than was checked, should it grow meanwhile
     if len(data) < 8:
         raise FrozenFileError(f"{path} is not a monolip file: it has only {len(data)} bytes; get an undamaged copy.")
     length = int.from_bytes(data[:8], "little")
@@ -120,21 +126,32 @@ def _read(path: Path, max_bytes: int) -> bytes:
 def _header(data: bytes, path: str | PathLike[str]) -> dict[str, Any]:
     length = int.from_bytes(data[:8], "little")
     try:
-        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
-        header = json.loads(metadata["monolip"])
+        metadata = _strict_json(data[8 : 8 + length]).get("__metadata__", {})
+        header = _strict_json(metadata["monolip"])
         found = (header["format"], header["version"])
         complete = set(header) == {"format", "version", "digest", "structure"} and isinstance(header["structure"], dict)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FrozenFileError(
             f"{path} has no readable monolip header ({reprlib.repr(error)}); is it a monolip file?"
         ) from error
-    if found[0] != FORMAT or found[1] != VERSION or not complete:
+    if found[0] != FORMAT or type(found[1]) is not int or found[1] != VERSION or not complete:
         raise FrozenFileError(
             f"{path} must hold {FORMAT} version {VERSION}; got {reprlib.repr(found[0])} version "
             f"{reprlib.repr(found[1])}{'' if complete else ' with missing or unknown fields'}; "
             "use the monolip that wrote it, or write it again."
         )
     return cast(dict[str, Any], header)
+
+
+def _strict_json(text: str | bytes) -> Any:
+    """JSON in which no key stands twice: readers must not differ in what they see."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) != len(pairs):
+            raise ValueError("a key stands twice")
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=once)
 
 
 def _tensors(data: bytes, path: str | PathLike[str]) -> Tensors:

@@ -66,7 +66,9 @@ class NumericColumn:
                 f"missing={missing} in {self.name!r}; give both."
             )
         seen = None if self.seen is None else tuple(float(v) for v in self.seen)
-        if seen is not None and (len(seen) not in (1, 2, 3) or list(seen) != sorted(seen) or not np.isfinite(seen).all()):
+        if seen is not None and (
+            len(seen) not in (1, 2, 3) or list(seen) != sorted(seen) or not np.isfinite(seen).all()
+        ):
             raise StructureError(
                 f"seen is one to three finite numbers in order; got {seen} in {self.name!r}; pass (low, median, high)."
             )

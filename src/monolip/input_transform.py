@@ -132,7 +132,8 @@ class InputTransform:
             absent = [name for name in self.names if name not in names]
             if absent:
                 raise InputError(f"every raw column must be given; {absent[:5]} missing; add them.")
-            return [columns[name] for name in self.names]
+            found = [columns[name] for name in self.names]
+            return [column.to_pylist() if hasattr(column, "to_pylist") else column for column in found]  # Arrow
         if getattr(columns, "ndim", 1) == 2 or not hasattr(columns, "__len__") or isinstance(columns, str):
             raise InputError(
                 "raw columns come as a data frame, a dict by name or a sequence of columns; got "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,9 +20,10 @@ def check_names(feature_names: Sequence[str] | None, n_features: int | None) -> 
     if feature_names is None:
         return None
     names = tuple(feature_names) if isinstance(feature_names, Iterable) else (feature_names,)
-    if isinstance(feature_names, str) or not all(isinstance(name, str) for name in names):
+    unordered = isinstance(feature_names, set | frozenset)  # promises would land on features at random
+    if isinstance(feature_names, str) or unordered or not all(isinstance(name, str) for name in names):
         raise SlopeError(f"feature names must be a sequence of strings; got {feature_names!r}; pass a list of names.")
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise SlopeError(f"feature names must be distinct; got {twice[:5]} more than once; rename them.")
     if n_features is not None and len(names) != n_features:
@@ -35,6 +37,7 @@ def check_names(feature_names: Sequence[str] | None, n_features: int | None) -> 
 def feature_index(key: Hashable, names: tuple[str, ...] | None, n_features: int) -> int:
     """Position of a feature given by name or by position; a misspelt name gets the nearest one suggested."""
     if isinstance(key, str):
+        key = str(key)  # numpy's strings would show their type in messages
         if names is None:
             raise SlopeError(f"feature {key!r} was given by name but no names are known; pass feature_names=[...].")
         if key not in names:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, StructureError
+from .floats import to_floats
 
 __all__ = ["affine", "as_rows", "check_group_size", "clamp_limit", "sort_groups"]
 
@@ -27,7 +28,7 @@ _BLOCK = 1 << 15  # entries of the running sum that stay in a core's cache
 def as_rows(x: object, n_features: int) -> FloatArray:
     """Inputs as a float64 array (rows, n_features); NaN is refused, infinities are allowed (they are clamped)."""
     try:
-        array = np.asarray(x, dtype=np.float64)
+        array = to_floats(x, allow_bool=True)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"inputs must be numbers; got {type(x).__name__} ({error}); convert them first.") from None
     if array.ndim == 0 or array.shape[-1] != n_features:

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .convex import check_layers
 from .errors import StructureError
+from .floats import locked, to_floats
 from .norms import Norm, check_chain
 from .ordered import affine, as_rows, check_group_size, clamp_limit, sort_groups
 from .rounding import exact_sum_is_at_most
@@ -59,13 +60,12 @@ class Reflect:
     directions: FloatArray
 
     def __post_init__(self) -> None:
-        v = np.array(self.directions, dtype=np.float64)
+        v = locked(np.array(self.directions, dtype=np.float64))
         if v.ndim != 2 or v.size == 0 or not np.isfinite(v).all() or not (v != 0).any(axis=1).all():
             raise StructureError(
                 "Householder directions must be finite and not zero, shape (n_groups, group_size); got others; "
                 "pass one vector per group."
             )
-        v.setflags(write=False)
         object.__setattr__(self, "directions", v)
 
     @cached_property
@@ -239,12 +239,11 @@ def _tuple_of(kind: Any, values: Any, name: str) -> tuple[Any, ...]:
 
 def _finite(values: Any, name: str, shape: tuple[int, ...], signed: bool) -> FloatArray:
     try:
-        array = np.array(values, dtype=np.float64)
+        array = locked(to_floats(values))
     except (TypeError, ValueError, OverflowError) as error:
         raise StructureError(f"{name} must be numbers of shape {shape}; {error}; check it.") from None
     if array.shape != shape or not np.isfinite(array).all() or (not signed and (array < 0).any()):
         raise StructureError(
             f"{name} must be finite{'' if signed else ', >= 0'} and of shape {shape}; got {array.shape}; check it."
         )
-    array.setflags(write=False)
     return array

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import SlopeError
+from .floats import locked, to_floats
 from .monotonic_cst import by_position, feature_index, read_per_feature
 from .slope_projection import dykstra, project_rows
 from .slopes import SlopeBounds
@@ -24,7 +25,8 @@ __all__ = ["SlopeSet"]
 
 FloatArray = NDArray[np.float64]
 
-_MANY_SWEEPS = 1000  # gives the nearest point to about 1e-6
+_MANY_SWEEPS = 1000  # gives the nearest point to about 1e-6 for rows not far beyond the set; any number is feasible
+_MOST_INEQUALITIES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +77,16 @@ class SlopeSet:
 
     def at_most(self, coefficients: Mapping[Hashable, float], limit: float) -> SlopeSet:
         """Narrow to sum of coefficient * slope <= limit."""
+        if not isinstance(coefficients, Mapping):
+            raise SlopeError(f"coefficients are a dict by feature; got {coefficients!r}; write {{'age': 1.0}}.")
         row = np.zeros(self.n_features)
         for position, value in by_position(coefficients, self.bounds.feature_names, self.n_features).items():
-            row[position] = value
+            try:
+                row[position] = to_floats(value)
+            except (TypeError, ValueError) as error:
+                raise SlopeError(f"a coefficient must be a number; {error}; pass a float.") from None
         matrix, limits = self.inequalities
-        return replace(self, matrix=np.vstack([matrix, row]), limits=np.append(limits, float(limit)))
+        return replace(self, matrix=np.vstack([matrix, row]), limits=np.append(limits, to_floats(limit)))
 
     def in_l2_ball(self, radius: float) -> SlopeSet:
         """Narrow to |grad f|_2 <= radius."""
@@ -133,7 +140,7 @@ class SlopeSet:
 
     def contains(self, slopes: ArrayLike, atol: float = 0.0) -> bool:
         """Whether every gradient, shape (..., n_features), lies in the set up to `atol`."""
-        given = np.asarray(slopes, dtype=np.float64)
+        given = to_floats(slopes)
         matrix, limits = self.inequalities
         inside = self.bounds.contains(given, atol) and bool((given @ matrix.T <= limits + atol).all())
         if self.l2_radius is not None:
@@ -206,8 +213,8 @@ class SlopeSet:
 
 def _check_inequalities(matrix: Any, limits: Any, d: int) -> tuple[FloatArray, FloatArray]:
     try:
-        A = np.zeros((0, d)) if matrix is None else np.array(matrix, dtype=np.float64)
-        b = np.zeros(0) if limits is None else np.array(limits, dtype=np.float64)
+        A = np.zeros((0, d)) if matrix is None else locked(to_floats(matrix))
+        b = np.zeros(0) if limits is None else locked(to_floats(limits))
     except (TypeError, ValueError, OverflowError) as error:
         raise SlopeError(f"inequalities A w <= b must be numbers; {error}; pass arrays of floats.") from None
     if A.shape != (b.size, d) or b.ndim != 1 or not (np.isfinite(A).all() and np.isfinite(b).all()):
@@ -217,6 +224,6 @@ def _check_inequalities(matrix: Any, limits: Any, d: int) -> tuple[FloatArray, F
         )
     if not (A != 0).any(axis=1).all():
         raise SlopeError("an inequality must involve a slope; got a row of zeros; drop it.")
-    A.setflags(write=False)
-    b.setflags(write=False)
+    if len(b) > _MOST_INEQUALITIES:  # whether they contradict each other is searched for; a file must not hang that
+        raise SlopeError(f"at most {_MOST_INEQUALITIES} inequalities are supported; got {len(b)}; drop some.")
     return A, b

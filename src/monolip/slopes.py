@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import SlopeError
+from .floats import locked, to_floats
 from .monotonic_cst import by_position, check_names, read_directions, read_per_feature
 from .rounding import round_down, round_up
 
@@ -163,6 +164,8 @@ class SlopeBounds:
         """The intervals of output k alone, shape (n_features,)."""
         if self.lower.ndim == 1:
             return self
+        if not 0 <= k < self.lower.shape[1]:
+            raise SlopeError(f"outputs run from 0 to {self.lower.shape[1] - 1}; got {k}; correct the number.")
         return SlopeBounds(self.lower[:, k], self.upper[:, k], self.feature_names)
 
     def contains(self, slopes: Any, atol: float = 0.0) -> bool:
@@ -234,17 +237,14 @@ class SlopeBounds:
 
 def _readonly(values: Any, what: str) -> FloatArray:
     try:
-        array = np.array(values, dtype=np.float64)
+        return locked(to_floats(values))
     except (TypeError, ValueError, OverflowError):
         raise SlopeError(f"{what} must be numbers; got {values!r}; pass an array of floats.") from None
-    array += 0.0  # -0.0 becomes 0.0: equal bounds have equal hashes, digests and tables
-    array.setflags(write=False)
-    return array
 
 
 def _interval(interval: Any, key: Hashable) -> tuple[float, float]:
     try:
-        low, up = (float(v) for v in interval)
+        low, up = to_floats(interval).tolist()
     except (TypeError, ValueError, OverflowError):
         raise SlopeError(
             f"slopes[{key!r}] must be a pair (lower, upper); got {interval!r}; pass two numbers."

@@ -61,3 +61,11 @@ def test_a_perfect_forecast_has_no_error_and_labels_must_be_known():
     model = MonotonicClassifier(**QUICK).fit(X, np.where(y > 10, "a", "b"))
     with pytest.raises(InputError, match="labels must be among the classes"):
         model.recalibrate(X, np.full(100, "c"))
+
+
+def test_a_calibration_prints_as_its_table():
+    p = np.array([[0.8, 0.2], [0.8, 0.2], [0.4, 0.6], [0.4, 0.6]])
+    first, head, *rows = repr(measure_calibration(p, np.array([0, 0, 0, 1]), n_bins=2)).splitlines()
+    assert first.startswith("calibration error 0.15, log-loss ")
+    assert head.split() == ["mean", "predicted", "observed", "rows"]
+    assert [row.split() for row in rows] == [["0.2", "0", "2"], ["0.6", "0.5", "2"]]

@@ -164,7 +164,7 @@ def test_the_table_names_promise_scale_and_probability(regressor, classifier, th
         "grade": "increasing (ordered category)",
         "city": "free (category)",
     }
-    assert "log-odds per unit" in str(classifier.slopes_)
+    assert "slope, log-odds of 'good' per unit" in str(classifier.slopes_)
     assert "|dP/dx| at most" in str(classifier.slopes_)
     row = next(row for row in classifier.slopes_ if row.feature == "income")
     assert row.probability == max(abs(row.lower), abs(row.upper)) / 4
@@ -183,6 +183,22 @@ def test_a_direction_of_two_classes_may_be_given_by_class():
     by_class = MonotonicClassifier(monotonic_cst={"income": {"bad": -1}, "debt": {"good": -1}}, **QUICK).fit(X, labels)
     plain = MonotonicClassifier(monotonic_cst={"income": 1, "debt": -1}, **QUICK).fit(X, labels)
     assert np.array_equal(by_class.decision_function(X), plain.decision_function(X))
+    rising = MonotonicClassifier(monotonic_cst={"debt": {"bad": 1}}, **QUICK).fit(X, labels)
+    p = [rising.predict_proba(Z)[:, rising.classes_.tolist().index("bad")] for Z in (X, one_ulp_up(X, "debt"))]
+    assert (p[1] >= p[0]).all()
+    assert [row.promise for row in rising.slopes_ if row.feature == "debt"] == ["decreasing"]  # log-odds of 'good'
+
+
+def test_a_slope_interval_is_called_bounded_and_tables_are_their_own_repr(classifier):
+    X, y = credit(100)
+    model = MonotonicRegressor(slopes={"debt": (-1e-3, 1e-3), "income": (0, 1e-4)}, **QUICK).fit(X, y)
+    words = {row.feature: row.promise for row in model.slopes_}
+    assert (words["debt"], words["income"], words["age"]) == ("bounded", "increasing", "free")
+    assert repr(model.slopes_) == str(model.slopes_)
+    html = classifier.slopes_._repr_html_()
+    assert html.startswith("<table><tr><th>feature</th>")
+    assert html.count("<tr>") == html.count("</tr>") == 6
+    assert "log-odds of &#x27;good&#x27; per unit" in html
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e9])

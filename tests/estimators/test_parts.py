@@ -56,6 +56,41 @@ def test_one_bin_moves_at_a_time_with_the_slope_of_u(style, values, rng):
             assert moving[0] == pytest.approx(float(np.ptp(u.evaluate(ends))), rel=1e-9)
 
 
+def test_a_few_rows_at_the_edge_do_not_make_a_step(rng):
+    """1 % of the rows on 0.03 deviations: the middle of the data moves, the end is not steeper for it."""
+    x = np.concatenate([rng.uniform(0, 6.0, 400), 6.09 + 0.01 * rng.random(8), -0.09 - 0.01 * rng.random(8)])
+    u = calibrate("x", x, style="quantile", n_bins=8, missing="state").maps[0]
+    inside = u.knots[(u.knots >= x.min()) & (u.knots <= x.max())]
+    assert (inside[0], inside[-1]) == (x.min(), x.max())
+    assert np.diff(inside).min() > 0.05 * x.std()
+    assert max(map(float, u.slopes)) * x.std() < 8  # 19 with the quantiles alone
+
+
+def test_two_levels_with_many_rows_stay_two_however_near(rng):
+    x = rng.choice([0.0, 1.0, 2.0, 3.0, 3.1], 400)
+    assert {3.0, 3.1} <= set(calibrate("x", x, style="quantile", n_bins=8, missing="state").maps[0].knots.tolist())
+
+
+def test_heavy_tails_keep_knots_in_their_middle(rng):
+    for x in (
+        rng.lognormal(0, 3, 2000),
+        rng.standard_cauchy(2000),
+        np.where(rng.random(2000) < 0.8, 0, rng.pareto(1, 2000)),
+    ):
+        u = calibrate("x", x, style="quantile", n_bins=8, missing="state").maps[0]
+        levels = np.unique(np.quantile(x, np.linspace(0, 1, 17), method="nearest"))
+        assert len(u.knots) >= len(levels) - 1
+
+
+def test_a_column_remembers_the_range_of_its_training_data(rng):
+    x = rng.normal(size=101)
+    for style in ("quantile", "clipped", "linear"):
+        column = calibrate("x", x, style=style, n_bins=8, missing="state")
+        assert column.seen == (x.min(), np.median(x), x.max())
+    assert calibrate("x", np.array([1.0, 0, 1, np.nan]), style="quantile", n_bins=8, missing="state").seen == (0.0, 1.0)
+    assert calibrate("x", np.full(3, np.nan), style="quantile", n_bins=8, missing="state").seen is None
+
+
 def test_a_linear_calibration_has_a_power_of_two_for_a_slope(rng):
     (phi,) = calibrate("x", rng.normal(size=100) * 37, style="linear", n_bins=8, missing="state").maps
     assert np.log2(phi.left_slope) == int(np.log2(phi.left_slope))

@@ -76,3 +76,8 @@ def test_of_a_classifier():
 def test_targets_that_make_no_sense_are_refused(arguments, words):
     with pytest.raises(InputError, match=words):
         choose_threshold(**{"scores": [0.0, 1.0], **arguments})
+
+
+def test_a_threshold_prints_as_its_table():
+    text = repr(choose_threshold([0.1, 0.5, 0.5, 0.9], [0, 1, 0, 1], recall=1.0))
+    assert text.splitlines()[1].split() == ["0.5", "0.75", "1", "2"]

@@ -65,3 +65,9 @@ def test_modules_of_another_promise_are_refused(fitted):
     model, _, _ = fitted
     with pytest.raises(FreezeError, match="must keep the promise of the estimator"):
         model.from_torch([ConvexMLP(SlopeBounds([0.0], [1.0]))])
+
+
+def test_one_module_is_not_a_list_of_members(fitted):
+    model, _, _ = fitted
+    with pytest.raises(FreezeError, match=r"one a member; got one ConvexMLP; pass \[module\]"):
+        model.from_torch(model.to_torch()[0])

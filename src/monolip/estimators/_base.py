@@ -28,7 +28,6 @@ from monolip.estimators._torch import from_modules, to_modules
 from monolip.estimators.slope_table import SlopeTable
 from monolip.frozen import FrozenNetwork
 from monolip.frozen_file import read_extra, save
-from monolip.input_columns import CategoryColumn
 
 __all__ = ["MonotonicBase"]
 
@@ -140,16 +139,12 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | PathLike[str]) -> Self:
         """A fitted estimator that predicts the same bits and, fitted again, keeps the same constraints."""
         network = FrozenNetwork.load(path)
-        names = frozenset(cls._get_param_names())
-        parameters = read_parameters(read_extra(path, ENTRY), cls.__name__, names, network.digest, path)
+        known = frozenset(cls._get_param_names())
+        parameters = read_parameters(read_extra(path, ENTRY), cls.__name__, known, network.digest, path)
         if network.inputs is None or network.link is None or (network.link.labels is None) == cls._is_classifier:
             raise FrozenFileError(f"{path} was not saved by a {cls.__name__}; load it with FrozenNetwork.load.")
         model = cls(**parameters)
-        columns, names = network.inputs.columns, network.inputs.names
-        named = names != tuple(f"x{j}" for j in range(len(names)))
-        categories = tuple(c.categories if isinstance(c, CategoryColumn) else None for c in columns)
-        ordered = tuple(isinstance(c, CategoryColumn) and c.ordered for c in columns)
-        model._adopt(network, Schema(names, named, categories, ordered))
+        model._adopt(network, Schema.of(network.inputs))
         model._loaded(network)
         return model
 

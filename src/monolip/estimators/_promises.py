@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import SlopeError
-from monolip.estimators._schema import Schema
+from monolip.estimators._schema import Schema, need_names
+from monolip.input_columns import plain_value
 from monolip.monotonic_cst import by_position, read_directions, read_per_feature
 
 __all__ = ["Promises", "read_promises"]
@@ -39,16 +40,19 @@ def read_promises(
     schema: Schema, monotonic_cst: Any, slopes: Any, max_slope: Any, missing: Any, classes: NDArray[Any] | None
 ) -> Promises:
     """Everything checked against the columns there are; classes: the class labels, or None for regression."""
-    names, n = schema.names, schema.n_raw
+    n = schema.n_raw
+    words = {"monotonic_cst": monotonic_cst, "slopes": slopes, "max_slope": max_slope, "missing": missing}
+    for what, given in words.items():
+        need_names(given, what, schema.names, schema.named)
     n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
     per_class = _split_classes(monotonic_cst, classes)
     if n_outputs == 1:
-        directions = read_directions(_two_classes(per_class, classes), names, n)[:, None]
+        directions = _one_output(per_class, classes, schema)
     else:
         directions = _many_classes(per_class, schema, classes)
     if directions.shape != (n, n_outputs):
         raise SlopeError(
-            f"monotonic_cst has one direction per feature; got shape {directions.shape} for {n} featuresmatch them."
+            f"monotonic_cst has one direction per feature; got shape {directions.shape} for {n} features; match them."
         )
     caps, standard = _caps(max_slope, schema)
     promises = Promises(directions, caps, standard, _intervals(slopes, schema, directions), _missing(missing, schema))
@@ -66,6 +70,18 @@ def _split_classes(monotonic_cst: Any, classes: NDArray[Any] | None) -> Any:
     return monotonic_cst
 
 
+def _one_output(monotonic_cst: Any, classes: NDArray[Any] | None, schema: Schema) -> NDArray[np.int64]:
+    """Directions of f, shape (n_raw, 1); an error of a classifier says whose probability a direction moves."""
+    try:
+        found = read_directions(_two_classes(monotonic_cst, classes), schema.names, schema.n_raw)[:, None]
+    except SlopeError as error:
+        if classes is None:
+            raise
+        second = plain_value(classes[1])
+        raise SlopeError(f"{error} With two classes +1 makes P({second!r}) rise, the second in sorted order.") from None
+    return found
+
+
 def _two_classes(monotonic_cst: Any, classes: NDArray[Any] | None) -> Any:
     """{feature: {class: +-1}} of two classes as the direction of the second class's log-odds."""
     if classes is None or not isinstance(monotonic_cst, Mapping):
@@ -77,9 +93,8 @@ def _two_classes(monotonic_cst: Any, classes: NDArray[Any] | None) -> Any:
             continue
         signs = [sign * (1 if k == 1 else -1) for k, sign in _by_class(value, classes, feature).items() if sign]
         if len(set(signs)) > 1:
-            raise SlopeError(
-                f"two classes cannot both rise or both fall; got {dict(value)!r} for {feature!r}; drop one."
-            )
+            shown = {plain_value(label): sign for label, sign in value.items()}
+            raise SlopeError(f"two classes cannot both rise or both fall; got {shown} for {feature!r}; drop one.")
         plain[feature] = signs[0] if signs else 0
     return plain
 
@@ -102,9 +117,10 @@ def _many_classes(monotonic_cst: Any, schema: Schema, classes: Any) -> NDArray[n
         rising, falling = [k for k, s in roles.items() if s > 0], [k for k, s in roles.items() if s < 0]
         for found, word in ((rising, "rising"), (falling, "falling")):
             if len(found) > 1:
+                both = [plain_value(classes[k]) for k in found]
                 raise SlopeError(
                     f"a feature has at most one {word} class: two of them must move alike against each other, which "
-                    f"forces equal slopes; got {[_plain(classes[k]) for k in found]} for {schema.names[j]!r}; keep one."
+                    f"forces equal slopes; got {both} for {schema.names[j]!r}; keep one."
                 )
         if rising or falling:
             others = 2 if rising and falling else -1 if rising else 1
@@ -114,22 +130,21 @@ def _many_classes(monotonic_cst: Any, schema: Schema, classes: Any) -> NDArray[n
 
 
 def _by_class(value: Mapping[Any, Any], classes: Any, feature: Any) -> dict[int, int]:
-    known = {_plain(label): k for k, label in enumerate(classes)}
+    known = {plain_value(label): k for k, label in enumerate(classes)}
     for label in value:
         if label not in known:
-            raise SlopeError(f"monotonic_cst of {feature!r} names class {label!r}; the classes are {list(known)[:8]}.")
+            raise SlopeError(
+                f"monotonic_cst of {feature!r} names class {plain_value(label)!r}; the classes are {list(known)[:8]}; "
+                "name one of them."
+            )
     if not value:
         return {}
     signs = read_directions(list(value.values()), None, None).tolist()
     return {known[label]: sign for label, sign in zip(value, signs, strict=True)}
 
 
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
-
-
 def _show_form(classes: Any, got: str, feature: str) -> str:
-    example = {feature: {_plain(classes[-1]): 1}}
+    example = {feature: {plain_value(classes[-1]): 1}}
     return (
         "with three or more classes a direction belongs to a class: P(class) rises or falls; "
         f"got {got}; write for example monotonic_cst={example!r}."
@@ -162,7 +177,9 @@ def _intervals(slopes: Any, schema: Schema, directions: NDArray[np.int64]) -> di
         try:
             low, high = (float(v) for v in pair)
         except (TypeError, ValueError):
-            raise SlopeError(f"slopes[{schema.names[j]!r}] is a pair (lower, upper); got {pair!r}.") from None
+            raise SlopeError(
+                f"slopes[{schema.names[j]!r}] is a pair (lower, upper); got {pair!r}; {_as_pair(pair)}."
+            ) from None
         if not (np.isfinite([low, high]).all() and low <= high):
             raise SlopeError(f"slope interval of {schema.names[j]!r} is empty or infinite: {pair!r}; lower <= upper.")
         direction = int(directions[j, 0])
@@ -173,6 +190,12 @@ def _intervals(slopes: Any, schema: Schema, directions: NDArray[np.int64]) -> di
             )
         found[j] = (low, high)
     return found
+
+
+def _as_pair(number: Any) -> str:
+    if isinstance(number, int | float) and number > 0:
+        return f"write (0, {number:g}) or ({-number:g}, {number:g})"
+    return "write two numbers, for example (0, 1)"
 
 
 def _missing(given: Any, schema: Schema) -> tuple[str, ...]:

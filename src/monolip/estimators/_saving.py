@@ -25,7 +25,16 @@ ENTRY = "monolip.estimator"
 VERSION = 1
 # a file without one of these would be fitted again under another promise, or for another purpose
 _DEFINE_THE_PROMISE = frozenset(
-    "monotonic_cst slopes max_slope missing categorical_features loss loss_parameter class_weight".split()
+    (
+        "monotonic_cst",
+        "slopes",
+        "max_slope",
+        "missing",
+        "categorical_features",
+        "loss",
+        "loss_parameter",
+        "class_weight",
+    )
 )
 
 
@@ -47,7 +56,9 @@ def write_parameters(owner: str, parameters: Mapping[str, Any], digest: str) -> 
     return json.dumps({**entry, "seal": _seal(entry, digest)}, sort_keys=True)
 
 
-def read_parameters(text: str | None, owner: str, names: Set[str], digest: str, path: str | PathLike[str]) -> dict[str, Any]:
+def read_parameters(
+    text: str | None, owner: str, names: Set[str], digest: str, path: str | PathLike[str]
+) -> dict[str, Any]:
     """The inverse; everything is checked, and the wrong class is told the right one."""
     if text is None:
         raise FrozenFileError(
@@ -60,7 +71,9 @@ def read_parameters(text: str | None, owner: str, names: Set[str], digest: str, 
         version, found, written = entry["version"], entry["estimator"], entry["parameters"]
         complete = len(entry) == 3 and isinstance(written, dict) and isinstance(found, str)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise FrozenFileError(f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy.") from error
+        raise FrozenFileError(
+            f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy."
+        ) from error
     if version != VERSION or not complete:
         raise FrozenFileError(
             f"{path} must hold estimator parameters of version {VERSION}; got version {reprlib.repr(version)}; use the "
@@ -81,7 +94,9 @@ def read_parameters(text: str | None, owner: str, names: Set[str], digest: str, 
     try:
         return {name: _decode(value) for name, value in written.items()}
     except (ValueError, KeyError, TypeError) as error:
-        raise FrozenFileError(f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy.") from error
+        raise FrozenFileError(
+            f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy."
+        ) from error
 
 
 def _seal(entry: Mapping[str, Any], digest: str) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from monolip.errors import InputError
-from monolip.estimators._tables import RawColumn, RawTable, read_table
-from monolip.input_columns import is_missing, plain_label
+from monolip.errors import InputError, SlopeError
+from monolip.estimators._tables import RawColumn, RawTable, column_names, read_table
+from monolip.input_columns import CategoryColumn, is_missing, plain_label
+from monolip.input_transform import InputTransform
 from monolip.monotonic_cst import by_position, feature_index
 
-__all__ = ["Schema", "learn_schema", "table_like"]
+__all__ = ["Schema", "learn_schema", "need_names", "table_like"]
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,18 @@ class Schema:
     def n_raw(self) -> int:
         return len(self.names)
 
+    @classmethod
+    def of(cls, inputs: InputTransform) -> Schema:
+        """What a frozen network's own inputs say; names x0, x1, ... count as none."""
+        names = inputs.names
+        categories = tuple(c.categories if isinstance(c, CategoryColumn) else None for c in inputs.columns)
+        ordered = tuple(isinstance(c, CategoryColumn) and c.ordered for c in inputs.columns)
+        return cls(names, names != tuple(f"x{j}" for j in range(len(names))), categories, ordered)
+
 
 def learn_schema(table: RawTable, categorical_features: Any) -> Schema:
     """categorical_features: None (by type), names or positions, a mask, or {name: [low, ..., high] or None}."""
+    need_names(categorical_features, "categorical_features", table.names, table.named)
     wanted = _wanted(categorical_features, table)
     categories: list[tuple[Any, ...] | None] = []
     ordered: list[bool] = []
@@ -51,36 +61,52 @@ def learn_schema(table: RawTable, categorical_features: Any) -> Schema:
     return Schema(table.names, table.named, tuple(categories), tuple(ordered))
 
 
+def need_names(given: Any, what: str, names: tuple[str, ...], named: bool) -> None:
+    """Refuse features called by name where the table has no names."""
+    keys = list(given) if isinstance(given, Mapping | list | tuple | np.ndarray) else []
+    unknown = [str(key) for key in keys if isinstance(key, str) and key not in names]
+    if unknown and not named:
+        raise SlopeError(
+            f"{what} calls features by name, and X came without column names; got {unknown[0]!r}; pass a DataFrame, or "
+            "use x0, x1, ... or positions."
+        )
+
+
 def table_like(X: Any, schema: Schema, owner: str) -> RawTable:
     """A table to predict from: columns by name, whatever their order; without names, by position."""
+    given = column_names(X) if schema.named else None
+    if given is not None:  # before any value is looked at: a forgotten column explains more than its neighbour's type
+        _check_names(given, schema.names)
+        return read_table(X, schema.names, pick=schema.names)
     table = read_table(X, schema.names)
-    if schema.named and table.named:
-        return _by_name(table, schema)
     if len(table.columns) != schema.n_raw:
         raise InputError(
-            f"X has {len(table.columns)} features, but {owner} is expecting {schema.n_raw} features as input."
+            f"X has {len(table.columns)} features, but {owner} is expecting {schema.n_raw} features as input; pass the "
+            f"columns {_some(schema.names)}, in this order."
         )
     if schema.named:
-        warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names", stacklevel=3)
+        warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names", stacklevel=4)
     elif table.named:
-        warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=3)
+        warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=4)
     return table
 
 
-def _by_name(table: RawTable, schema: Schema) -> RawTable:
-    if table.names == schema.names:
-        return table
-    position = {name: j for j, name in enumerate(table.names)}
-    unseen = sorted(set(position) - set(schema.names))
-    absent = sorted(set(schema.names) - set(position))
-    if unseen or absent:
-        message = "The feature names should match those that were passed during fit.\n"
-        for words, found in (("unseen at fit time", unseen), ("seen at fit time, yet now missing", absent)):
-            if found:
-                shown = [*found[:5], *(["..."] if len(found) > 5 else [])]
-                message += f"Feature names {words}:\n" + "".join(f"- {name}\n" for name in shown)
-        raise InputError(message)
-    return RawTable(tuple(table.columns[position[name]] for name in schema.names), True, table.n_rows)
+def _check_names(given: Sequence[str], expected: tuple[str, ...]) -> None:
+    unseen, absent = sorted(set(given) - set(expected)), sorted(set(expected) - set(given))
+    if not unseen and not absent:
+        return
+    message = "The feature names should match those that were passed during fit.\n"
+    for words, found in (("unseen at fit time", unseen), ("seen at fit time, yet now missing", absent)):
+        if found:
+            shown = [*found[:20], *(["..."] if len(found) > 20 else [])]
+            message += f"Feature names {words}:\n" + "".join(f"- {name}\n" for name in shown)
+    remedy = [f"drop {_some(unseen)}"] if unseen else []
+    remedy += [f"add {_some(absent)} (NaN where unknown)"] if absent else []
+    raise InputError(f"{message}To do: {'; '.join(remedy)}; the order of columns does not matter.")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
 def _wanted(given: Any, table: RawTable) -> dict[int, tuple[Any, ...] | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array
 from monolip.errors import InputError
 from monolip.input_columns import is_missing
 
-__all__ = ["RawColumn", "RawTable", "read_table", "refuse_infinite"]
+__all__ = ["RawColumn", "RawTable", "column_names", "read_table", "refuse_infinite"]
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,37 @@ class RawTable:
         return RawTable(tuple(columns), self.named, len(rows))
 
 
-def read_table(X: Any, names: Sequence[str] | None = None) -> RawTable:
-    """A table of any kind; names: what columns without names of their own are called."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    table = _from_frame(frame) if isinstance(frame, nw.DataFrame) else _from_array(X, names)
-    return table
+def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] | None = None) -> RawTable:
+    """A table of any kind; names: what columns without names of their own are called; pick: columns to read."""
+    frame = _native(X)
+    if isinstance(frame, nw.DataFrame):
+        return _from_frame(frame, pick)
+    _refuse_rows(X, frame)
+    return _from_array(X, names)
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The user's own column names, all of them strings; None where there are none."""
+    frame = _native(X)
+    names = frame.columns if isinstance(frame, nw.DataFrame) else []
+    return list(names) if names and all(isinstance(name, str) for name in names) else None
+
+
+def _native(X: Any) -> Any:
+    return nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
+
+
+def _refuse_rows(X: Any, frame: Any) -> None:
+    """One row or one column, or rows as dicts, would be read as something else."""
+    first = X[0] if isinstance(X, list | tuple) and X else None
+    for wrong, remedy in (
+        (isinstance(frame, nw.Series), "for one column pass X.to_frame(), for one row X.to_frame().T"),
+        (isinstance(X, Mapping) and not hasattr(X, "toarray"), "pass pandas.DataFrame(X), or any other data frame"),
+        (isinstance(first, Mapping), "pass pandas.DataFrame(X), or any other data frame"),
+    ):
+        if wrong:
+            kind = f"{type(X).__name__} of {type(first).__name__}" if first is not None else type(X).__name__
+            raise InputError(f"X is a table, rows by columns; got a {kind}; {remedy}.")
 
 
 def refuse_infinite(table: RawTable) -> None:
@@ -73,7 +99,10 @@ def refuse_infinite(table: RawTable) -> None:
 
 def _from_array(X: Any, names: Sequence[str] | None) -> RawTable:
     kinds = {"dtype": None, "ensure_all_finite": False, "ensure_min_features": 1, "input_name": "X"}
-    array = check_array(X, **kinds)  # its messages about shape, sparse and complex data are scikit-learn's own
+    try:
+        array = check_array(X, **kinds)  # its messages about shape, sparse and complex data are scikit-learn's own
+    except ValueError as error:
+        raise InputError(str(error)) from None
     labels = array.dtype.kind in "OUS" and any(isinstance(v, str) for v in array.ravel().tolist())
     if not labels:
         array = array.astype(np.float64, copy=False)
@@ -83,7 +112,7 @@ def _from_array(X: Any, names: Sequence[str] | None) -> RawTable:
     return RawTable(tuple(columns), False, len(array), whole)
 
 
-def _from_frame(frame: nw.DataFrame[Any]) -> RawTable:
+def _from_frame(frame: nw.DataFrame[Any], pick: Sequence[str] | None) -> RawTable:
     if not len(frame) or not frame.columns:
         raise InputError(
             f"Found array with {len(frame)} sample(s) and {len(frame.columns)} feature(s) (shape={frame.shape}) while "
@@ -91,7 +120,8 @@ def _from_frame(frame: nw.DataFrame[Any]) -> RawTable:
         )
     named = all(isinstance(name, str) for name in frame.columns)
     names = frame.columns if named else [f"x{j}" for j in range(len(frame.columns))]
-    columns = [_from_series(frame[:, j], name) for j, name in enumerate(names)]
+    where = {name: j for j, name in enumerate(names)}
+    columns = [_from_series(frame[:, where[name]], name) for name in pick or names]
     return RawTable(tuple(columns), named, len(frame))
 
 

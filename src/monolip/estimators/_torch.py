@@ -5,7 +5,7 @@ torch is imported when one of these is called, never before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,11 @@ def to_modules(network: FrozenNetwork) -> Any:
 def from_modules(network: FrozenNetwork, modules: Sequence[Any]) -> FrozenNetwork:
     """The network with other members: each frozen in float64, its promise proved again."""
     members = []
+    if not isinstance(modules, Iterable):
+        raise FreezeError(
+            "members come as the list of modules that to_torch() gives, one a member; got one "
+            f"{type(modules).__name__}; pass [module], or the whole list."
+        )
     for module in modules:
         if getattr(module, "slopes", None) != network.bounds:
             raise FreezeError(

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from monolip.errors import InputError
+from monolip.estimators._text import text_table
 
 __all__ = ["Calibration", "best_scaling", "measure_calibration"]
 
@@ -27,6 +27,12 @@ class Calibration(NamedTuple):
     error: float
     log_loss: float
     bins: tuple[tuple[float, float, int], ...]
+
+    def __repr__(self) -> str:
+        lines = [["mean predicted", "observed", "rows"]]
+        lines += [[f"{predicted:.4g}", f"{observed:.4g}", str(rows)] for predicted, observed, rows in self.bins]
+        head = f"calibration error {self.error:.4g}, log-loss {self.log_loss:.4g}"
+        return f"{head}\n{text_table(lines)}"
 
 
 def measure_calibration(probabilities: Any, codes: NDArray[np.int64], n_bins: int = 10) -> Calibration:
@@ -54,6 +60,8 @@ def measure_calibration(probabilities: Any, codes: NDArray[np.int64], n_bins: in
 
 def best_scaling(f: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> tuple[float, float]:
     """(a, b) that minimise the log-loss of a f + b; b is 0 for more than two classes."""
+    from scipy.optimize import minimize  # type: ignore[import-untyped]
+
     share = np.ones(len(f)) if weight is None else weight
     share = share / share.sum()
 

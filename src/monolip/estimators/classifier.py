@@ -19,6 +19,7 @@ from monolip.estimators._targets import class_target, read_weights
 from monolip.estimators.calibration import Calibration, best_scaling, measure_calibration
 from monolip.estimators.threshold import Threshold, choose_threshold
 from monolip.frozen import FrozenNetwork
+from monolip.input_columns import plain_value
 
 __all__ = ["MonotonicClassifier"]
 
@@ -111,7 +112,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         seen = classes if weight is None else classes[np.unique(codes[weight > 0])]
         if len(seen) < 2:
             raise InputError(
-                f"a classifier needs rows of at least two classes; got only one class, {seen[0]!r}; check the target."
+                f"a classifier needs rows of at least two classes; got only one class, {plain_value(seen[0])!r}; check "
+                "the target."
             )
         if self.class_weight is not None:
             balance = compute_sample_weight(self.class_weight, labels)

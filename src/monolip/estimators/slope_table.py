@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.estimators._text import text_table
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
 
@@ -28,7 +30,7 @@ class SlopeRow(NamedTuple):
     probability: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SlopeTable:
     """Rows for every raw feature and output; `table["income"]` gives (lower, upper) of a one-output model.
 
@@ -63,6 +65,18 @@ class SlopeTable:
         return len(self.rows)
 
     def __str__(self) -> str:
+        return text_table(self.cells)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, *lines = ([f"<td>{escape(cell)}</td>" for cell in line] for line in self.cells)
+        rows = ("<tr>" + "".join(line) + "</tr>" for line in (("".join(head).replace("td>", "th>"),), *lines))
+        return "<table>" + "".join(rows) + "</table>"
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The table as text, the head first."""
         classes = any(row.output for row in self.rows)
         odds = any(row.probability is not None for row in self.rows)
         head = ["feature", *(["class"] if classes else []), "promise", f"slope, {self.unit} per unit"]
@@ -71,9 +85,7 @@ class SlopeTable:
             slope = "-" if row.lower is None or row.upper is None else f"[{row.lower:.4g}, {row.upper:.4g}]"
             line = [row.feature, *([row.output] if classes else []), row.promise, slope]
             lines.append(line + (["-" if row.probability is None else f"{row.probability:.4g}"] if odds else []))
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        padded = ("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
-        return "\n".join(padded)
+        return lines
 
 
 def _feature_rows(network: FrozenNetwork, j: int) -> list[SlopeRow]:
@@ -92,6 +104,8 @@ def _feature_rows(network: FrozenNetwork, j: int) -> list[SlopeRow]:
         return [SlopeRow(column.name, o, f"{w} ({kind})", None, None, None) for o, w in zip(labels, words, strict=True)]
     m = len(column.maps)
     words = _promises(low[:, :m].min(1), high[:, :m].max(1))
+    if column.maps[0].right_slope:  # calibrated linearly: an interval was asked for
+        words = ["bounded" if word == "free" else word for word in words]
     at = (network.raw_slopes.feature_names or ()).index(column.name)
     slopes = [network.raw_slopes.for_output(k) for k in range(n)]
     least, most = [float(s.lower[at]) for s in slopes], [float(s.upper[at]) for s in slopes]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monolip.errors import InputError
+from monolip.estimators._text import text_table
 
 __all__ = ["Threshold", "choose_threshold"]
 
@@ -21,6 +22,11 @@ class Threshold(NamedTuple):
     rate: float
     recall: float | None
     ties: int
+
+    def __repr__(self) -> str:
+        recall = "-" if self.recall is None else f"{self.recall:.4g}"
+        head = ["accept where score >=", "rate", "recall", "rows on the threshold"]
+        return text_table([head, [repr(self.value), f"{self.rate:.4g}", recall, str(self.ties)]])
 
 
 def choose_threshold(
@@ -43,7 +49,8 @@ def choose_threshold(
 
     Example: four rows, two of them tied; at most half may pass, but accepting one of the tied means both.
         >>> choose_threshold([0.1, 0.5, 0.5, 0.9], rate=0.5)
-        Threshold(value=0.9, rate=0.25, recall=None, ties=1)
+        accept where score >=  rate  recall  rows on the threshold
+        0.9                    0.25  -       1
     """
     given = {"rate": rate, "recall": recall, "efficiency": efficiency}
     asked = {name: value for name, value in given.items() if value is not None}

@@ -7,17 +7,24 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StructureError
-from ..rounding import round_down
+from ..errors import SlopeError, StructureError
+from ..rounding import round_down, round_up
 from ..slopes import SlopeBounds
 
 __all__ = ["check_outputs", "group_outputs"]
 
 FloatArray = NDArray[np.float64]
 
+_ALIKE = Fraction(1, 10**12)  # outputs further apart get trunks of their own; those closer must also fit exactly
+
 
 def check_outputs(slopes: SlopeBounds, out_features: int) -> None:
     """Intervals per output must be as many as outputs."""
+    if not isinstance(slopes, SlopeBounds):
+        raise SlopeError(
+            f"SlopeBounded keeps intervals (SlopeBounds); got {type(slopes).__name__}; use ConvexMLP, which keeps any "
+            "slope set."
+        )
     if slopes.n_outputs not in (None, out_features):
         raise StructureError(
             f"intervals per output must match the outputs; got {slopes.n_outputs} for {out_features} outputs; pass "
@@ -25,17 +32,19 @@ def check_outputs(slopes: SlopeBounds, out_features: int) -> None:
         )
 
 
-def group_outputs(columns: FloatArray) -> list[tuple[list[int], FloatArray]]:
-    """Outputs grouped by proportional columns: pairs of (outputs, factors >= 0), columns[:, k] = factor * reference.
+def group_outputs(lower: FloatArray, upper: FloatArray) -> list[tuple[list[int], FloatArray]]:
+    """Outputs grouped by proportional intervals: pairs of (outputs, factors >= 0), the first one the reference.
 
     Args:
-        columns: one column of slopes per output, shape (m, n_outputs); the first of a group is its reference.
+        lower, upper: shape (n_features, n_outputs); radii r are the intervals [-r, r].
 
-    Factors are rounded so that factor * |reference| never exceeds |column| exactly: sharing never widens a promise.
+    factor * [lower, upper] of the reference lies inside the output's interval exactly: sharing never widens a promise.
 
-    >>> [(outputs, list(factors)) for outputs, factors in group_outputs(np.array([[1.0, 2.0, 1.0], [3.0, 6.0, 1.0]]))]
-    [([0, 1], [np.float64(1.0), np.float64(2.0)]), ([2], [np.float64(1.0)])]
+    >>> upper = np.array([[1.0, 2.0, 1.0], [3.0, 6.0, 1.0]])
+    >>> [(outputs, factors.tolist()) for outputs, factors in group_outputs(-upper, upper)]
+    [([0, 1], [1.0, 2.0]), ([2], [1.0])]
     """
+    columns = np.vstack([lower, upper])
     groups: list[tuple[list[int], list[float]]] = []
     for k in range(columns.shape[1]):
         for outputs, factors in groups:
@@ -50,13 +59,22 @@ def group_outputs(columns: FloatArray) -> list[tuple[list[int], FloatArray]]:
 
 
 def _factor(column: FloatArray, reference: FloatArray) -> float | None:
-    """The largest s >= 0 with s * |reference| <= |column| exactly, if that is all but equal and signs agree."""
+    """A float s >= 0 with s * reference inside column exactly, if the two are all but proportional.
+
+    Lower ends come first, then upper ends. s may not be too large for ends that point away from 0 (negative lower,
+    positive upper ends), nor too small for the others.
+    """
     if np.array_equal(column, reference):
         return 1.0
     used = reference != 0
     if not used.any() or (column[~used] != 0).any() or (np.sign(column) != np.sign(reference))[used].any():
         return None
     pairs = zip(column[used].tolist(), reference[used].tolist(), strict=True)
-    ratios = [Fraction(c) / Fraction(r) for c, r in pairs]
-    smallest = min(ratios)
-    return round_down(smallest) if max(ratios) - smallest <= smallest * Fraction(1, 10**12) else None
+    ratios = np.array([Fraction(c) / Fraction(r) for c, r in pairs], dtype=object)
+    if max(ratios) - min(ratios) > min(ratios) * _ALIKE:
+        return None
+    is_upper = np.arange(column.size) >= column.size // 2
+    away = ((reference > 0) == is_upper)[used]
+    factor = round_down(min(ratios[away])) if away.any() else round_up(max(ratios[~away]))
+    fits = all(Fraction(factor) <= r for r in ratios[away]) and all(Fraction(factor) >= r for r in ratios[~away])
+    return factor if fits and 0 < factor < np.inf else None

@@ -1,0 +1,143 @@
+"""A loaded estimator knows the constraints it was fitted under: fitted again, it keeps them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from monolip.errors import FrozenFileError, InputError
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor
+from monolip.estimators._saving import ENTRY, read_parameters, write_parameters
+from monolip.frozen import FrozenNetwork
+from monolip.frozen_file import read_extra, save
+
+from .tables import QUICK, credit, one_ulp_up
+
+
+@pytest.fixture(scope="module")
+def data():
+    return credit(150)
+
+
+def everything(**more):
+    """Parameters of every kind that defines a promise."""
+    return {
+        "monotonic_cst": {"income": np.int64(1), "grade": 1, 2: -1},
+        "slopes": {"debt": (-1e-3, np.float64(0.0))},
+        "max_slope": {"age": 0.5},
+        "missing": {"age": "lowest"},
+        "categorical_features": {"grade": ["low", "mid", "high"], "city": None},
+        "hidden_layer_sizes": (16, 16),
+        **QUICK,
+        **more,
+    }
+
+
+def test_a_loaded_model_fits_again_under_the_same_constraints(data, tmp_path):
+    X, y = data
+    model = MonotonicRegressor(loss="huber", loss_parameter=1.5, **everything()).fit(X, y)
+    model.save(tmp_path / "m")
+    again = MonotonicRegressor.load(tmp_path / "m")
+    assert again.get_params() == model.get_params()
+    for refitted in (clone(again).fit(X, y), again.fit(X, y)):
+        assert refitted.frozen_.digest == model.frozen_.digest
+        assert (refitted.predict(one_ulp_up(X, "income")) >= refitted.predict(X)).all()
+        assert refitted.slopes_["income"][0] >= 0
+        assert refitted.slopes_["debt"] == model.slopes_["debt"]
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (False, True), ("bad", "good"), (1.0, 2.0)])
+def test_labels_of_classes_keep_their_types(data, tmp_path, labels):
+    X, y = data
+    target = np.array(labels)[(y > 10).astype(int)]
+    cst, weight = {"income": {labels[0]: -1}}, {labels[0]: 1.0, labels[1]: 3.0}
+    model = MonotonicClassifier(monotonic_cst=cst, class_weight=weight, **QUICK).fit(X, target)
+    model.save(tmp_path / "m")
+    again = MonotonicClassifier.load(tmp_path / "m")
+    assert again.get_params() == model.get_params()
+    assert clone(again).fit(X, target).frozen_.digest == model.frozen_.digest
+
+
+def test_arrays_come_back_as_lists_and_random_states_as_none(tmp_path, rng):
+    X = rng.normal(size=(80, 2))
+    parameters = {"monotonic_cst": np.array([1, 0]), "categorical_features": np.array([False, False])}
+    model = MonotonicRegressor(**{**QUICK, **parameters, "random_state": np.random.RandomState(0)}).fit(X, X[:, 0])
+    model.save(tmp_path / "m")
+    again = MonotonicRegressor.load(tmp_path / "m")
+    assert (again.monotonic_cst, again.categorical_features) == ([1, 0], [False, False])
+    assert again.random_state is None
+    assert again.fit(X, X[:, 0]).slopes_["x0"][0] >= 0
+
+
+def test_a_promise_that_cannot_be_written_is_an_error_at_save(data, tmp_path):
+    X, y = data
+    model = MonotonicRegressor(**QUICK).fit(X, y).set_params(monotonic_cst={"income": object()})
+    with pytest.raises(InputError, match=r"monotonic_cst=.*cannot be written as JSON; use numbers"):
+        model.save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_the_wrong_class_is_told_the_right_one(data, tmp_path):
+    X, y = data
+    MonotonicClassifier(**QUICK).fit(X, y > 10).save(tmp_path / "c")
+    with pytest.raises(
+        FrozenFileError, match=r"not saved by a MonotonicRegressor .* load it with MonotonicClassifier\.load"
+    ):
+        MonotonicRegressor.load(tmp_path / "c")
+
+
+def edited(path, change):
+    """The file again, with another entry of parameters."""
+    network, entry = FrozenNetwork.load(path), json.loads(read_extra(path, ENTRY))
+    change(entry)
+    save(network, path, {ENTRY: json.dumps(entry)})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda e: e["parameters"].update(monotonic_cst=None), "do not match their seal"),
+        (lambda e: e.update(estimator="MonotonicClassifier"), "do not match their seal"),
+        (lambda e: e.update(version=2), "parameters of version 1; got version 2"),
+        (lambda e: e.pop("seal"), "malformed parameters"),
+        (lambda e: e.update(parameters=[]), "parameters of version 1"),
+        (lambda e: e.update(more=1), "parameters of version 1"),
+    ],
+)
+def test_edited_parameters_are_refused(data, tmp_path, change, words):
+    X, y = data
+    path = tmp_path / "m"
+    MonotonicRegressor(monotonic_cst={"income": 1}, **QUICK).fit(X, y).save(path)
+    edited(path, change)
+    with pytest.raises(FrozenFileError, match=words):
+        MonotonicRegressor.load(path)
+
+
+def test_parameters_of_another_model_and_a_bare_network_are_refused(data, tmp_path):
+    X, y = data
+    free, bound = (MonotonicRegressor(monotonic_cst=cst, **QUICK).fit(X, y) for cst in (None, {"income": 1}))
+    free.save(tmp_path / "free")
+    save(bound.frozen_, tmp_path / "m", {ENTRY: read_extra(tmp_path / "free", ENTRY)})
+    with pytest.raises(FrozenFileError, match="of another model"):
+        MonotonicRegressor.load(tmp_path / "m")
+    bound.frozen_.save(tmp_path / "bare")
+    with pytest.raises(
+        FrozenFileError, match=r"not saved by MonotonicRegressor\.save; load it with FrozenNetwork\.load"
+    ):
+        MonotonicRegressor.load(tmp_path / "bare")
+
+
+@pytest.mark.parametrize("value", [{"set": []}, {"dict": [[[1], 2]]}, {"dict": 3}, {}])
+def test_tags_nobody_writes_are_refused(value):
+    text = write_parameters("M", {"a": 1}, "digest")
+    entry = {**json.loads(text), "parameters": {"a": value}}
+    from monolip.estimators._saving import _seal
+
+    entry["seal"] = _seal({k: v for k, v in entry.items() if k != "seal"}, "digest")
+    with pytest.raises(FrozenFileError, match="malformed parameters"):
+        read_parameters(json.dumps(entry), "M", {"a"}, "digest", "path")
+    with pytest.raises(FrozenFileError, match=r"\['a', 'b'\] differ"):
+        read_parameters(text, "M", {"b"}, "digest", "path")
