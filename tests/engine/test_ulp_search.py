@@ -21,6 +21,15 @@ def test_convex_form_never_decreases(number_format):
         assert (result.decreases, result.worst_drop) == (0, 0.0)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_a_hundred_million_steps_of_convex_form_never_decrease(number_format):
+    for seed in range(4):
+        network = convex_network(np.random.default_rng(100 + seed), (5, 16, 16, 1), (2, 2))
+        result = search_decreases(*network, n_pairs=25_000_000, seed=seed, number_format=number_format)
+        assert result.decreases == 0
+
+
 @pytest.mark.parametrize("number_format", FORMATS)
 def test_paper_form_of_a_saturated_network_does_decrease(number_format):
     rng = np.random.default_rng(0)
