@@ -30,12 +30,12 @@ from .paper_form import Activation, PaperForm, Rectify, Reflect, Sort
 from .slope_set import SlopeSet
 from .slopes import SlopeBounds
 
-__all__ = ["digest_of", "load", "read_extra", "save"]
+__all__ = ["digest_of", "load", "save"]
 
 Tensors = dict[str, NDArray[np.float64]]
 
 FORMAT, VERSION = "monolip.FrozenNetwork", 1
-_MAX_HEADER = 16 * 2**20
+_MAX_HEADER = 64 * 2**20
 
 
 def save(network: FrozenNetwork, path: str | PathLike[str], extra: Mapping[str, str] | None = None) -> None:
@@ -45,6 +45,9 @@ def save(network: FrozenNetwork, path: str | PathLike[str], extra: Mapping[str, 
     structure, tensors = _take_apart(network)
     header = {"format": FORMAT, "version": VERSION, "digest": network.digest, "structure": structure}
     data = to_bytes(tensors, metadata={**(extra or {}), "monolip": json.dumps(header, sort_keys=True)})
+    if (length := int.from_bytes(data[:8], "little")) > _MAX_HEADER:
+        allowed = f"a model file has at most {_MAX_HEADER} bytes of names and categories"
+        raise FrozenFileError(f"{allowed}; got {length}; merge rare categories, or shorten their names.")
     target = Path(path)
     temporary = target.parent / f".monolip-{secrets.token_hex(8)}.part"
     try:
@@ -93,13 +96,6 @@ def _digest(structure: dict[str, Any], tensors: Tensors) -> str:
         sha.update(f"|{name}|{array.shape}|".encode())
         sha.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
     return sha.hexdigest()
-
-
-def read_extra(path: str | PathLike[str], entry: str, max_bytes: int = 2**31) -> str | None:
-    """A further entry of metadata, as text, or None; whoever wrote it checks it."""
-    data = _read(Path(path), max_bytes)
-    text = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"].get(entry)
-    return cast(str | None, text)
 
 
 def _read(path: Path, max_bytes: int) -> bytes:

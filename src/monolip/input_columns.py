@@ -110,7 +110,7 @@ class CategoryColumn:
         name: of the raw column.
         categories: the distinct labels (strings, numbers, booleans).
         table: one row for each category, then one for unseen labels and one for missing; shape (n + 2, n_model).
-        ordered: whether categories are listed from low to high.
+        ordered: whether categories are listed from low to high; their rows then never fall, in any column.
 
     Example:
         >>> sex = CategoryColumn("sex", ("f", "m"), [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.5, 0.5]])
@@ -136,6 +136,11 @@ class CategoryColumn:
             raise StructureError(
                 f"the table of {self.name!r} has a finite row for each of {len(labels)} categories, for unseen and for "
                 f"missing; got shape {table.shape}; add rows."
+            )
+        if self.ordered and (np.diff(table[: len(labels)], axis=0) < 0).any():
+            raise StructureError(
+                f"the table of an ordered category never falls from one category to the next; got {self.name!r} with "
+                "a column that falls; list the categories from low to high, or pass ordered=False."
             )
         table.setflags(write=False)
         for field, value in (("categories", labels), ("table", table), ("ordered", bool(self.ordered))):

@@ -110,6 +110,7 @@ def _directions_from_array(monotonic_cst: Any, n_features: int | None) -> NDArra
 
 
 def _direction(value: Any, what: str) -> int:
+    value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, bool | np.bool_ | str):
         try:
             number = float(value)
@@ -149,6 +150,7 @@ def read_per_feature(value: Any, what: str, names: tuple[str, ...] | None, n_fea
 
 
 def _number(value: Any, what: str) -> float:
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool | np.bool_ | str):
         raise SlopeError(f"{what} must be a number; got {value!r}; pass a float.")
     try:

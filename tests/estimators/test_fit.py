@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting, _recipe
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting, _recipe, _sampling
 
 from .tables import QUICK, credit
 
@@ -173,7 +173,7 @@ def test_targets_of_any_size_and_constant_ones():
 
 def test_of_very_many_rows_a_random_part_is_trained_on(monkeypatch):
     X, y, _ = wave(2000)
-    monkeypatch.setattr(_fitting, "MAX_ROWS", 500)
+    monkeypatch.setattr(_sampling, "MAX_ROWS", 500)
     seen = []
     real = _fitting._problem
     monkeypatch.setattr(_fitting, "_problem", lambda *parts: seen.append(parts[1].n_rows) or real(*parts))

@@ -60,6 +60,16 @@ def test_missing_numbers_unseen_in_training_count_as_the_median(fitted):
     assert np.isfinite(fitted.predict(X.assign(income=np.nan))).all()
 
 
+@pytest.mark.parametrize("heavy", [False, True])
+def test_far_beyond_the_training_data_f_is_flat_unless_slopes_were_given(heavy, rng):
+    X = rng.standard_t(2, size=(400, 2)) if heavy else rng.normal(size=(400, 2))
+    model = MonotonicRegressor(slopes={"x1": (0.5, 2.0)}, **QUICK).fit(X, X.sum(axis=1))
+    end = max(X[:, 0].max(), X[:, 0].mean() + 4 * X[:, 0].std())
+    assert np.ptp(model.predict([[end * 1.001, 0.0], [1e9, 0.0]])) == 0.0
+    low, high = model.predict([[0.0, 1e6], [0.0, 2e6]])
+    assert 0.5 <= (high - low) / 1e6 <= 2.0
+
+
 def test_a_missing_value_is_a_state_with_a_value_of_its_own(rng):
     x = np.where(rng.random(600) < 0.3, np.nan, rng.normal(size=600))
     y = np.where(np.isnan(x), 3.0, np.tanh(x))

@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from monolip.errors import FrozenFileError, InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor
-from monolip.estimators._saving import ENTRY, read_parameters, write_parameters
+from monolip.estimators._saving import ENTRY, _seal, read_entry, read_parameters, write_parameters
 from monolip.frozen import FrozenNetwork
-from monolip.frozen_file import read_extra, save
+from monolip.frozen_file import save
 
 from .tables import QUICK, credit, one_ulp_up
 
@@ -91,7 +91,7 @@ def test_the_wrong_class_is_told_the_right_one(data, tmp_path):
 
 def edited(path, change):
     """The file again, with another entry of parameters."""
-    network, entry = FrozenNetwork.load(path), json.loads(read_extra(path, ENTRY))
+    network, entry = FrozenNetwork.load(path), json.loads(read_entry(path))
     change(entry)
     save(network, path, {ENTRY: json.dumps(entry)})
 
@@ -120,7 +120,7 @@ def test_parameters_of_another_model_and_a_bare_network_are_refused(data, tmp_pa
     X, y = data
     free, bound = (MonotonicRegressor(monotonic_cst=cst, **QUICK).fit(X, y) for cst in (None, {"income": 1}))
     free.save(tmp_path / "free")
-    save(bound.frozen_, tmp_path / "m", {ENTRY: read_extra(tmp_path / "free", ENTRY)})
+    save(bound.frozen_, tmp_path / "m", {ENTRY: read_entry(tmp_path / "free")})
     with pytest.raises(FrozenFileError, match="of another model"):
         MonotonicRegressor.load(tmp_path / "m")
     bound.frozen_.save(tmp_path / "bare")
@@ -134,8 +134,6 @@ def test_parameters_of_another_model_and_a_bare_network_are_refused(data, tmp_pa
 def test_tags_nobody_writes_are_refused(value):
     text = write_parameters("M", {"a": 1}, "digest")
     entry = {**json.loads(text), "parameters": {"a": value}}
-    from monolip.estimators._saving import _seal
-
     entry["seal"] = _seal({k: v for k, v in entry.items() if k != "seal"}, "digest")
     with pytest.raises(FrozenFileError, match="malformed parameters"):
         read_parameters(json.dumps(entry), "M", {"a"}, "digest", "path")

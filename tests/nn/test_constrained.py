@@ -7,11 +7,28 @@ import torch
 
 from monolip import Norm, Rule, SlopeBounds, SlopeSet
 from monolip.errors import CheckpointError
-from monolip.nn import ConvexMLP, LipschitzConv2d, LipschitzLinear, LipschitzMLP, SlopeBounded, WithFreeBranch
+from monolip.nn import (
+    ConvexMLP,
+    GroupSort,
+    LipschitzConv2d,
+    LipschitzLinear,
+    LipschitzMLP,
+    LipschitzSequential,
+    SlopeBounded,
+    WithFreeBranch,
+)
 
 from .attack import two_sided
 
 BOX = SlopeBounds.from_monotonic_cst([1, 1], 1.0)
+
+
+def named(*names):
+    return SlopeBounds.from_monotonic_cst([1, 1], 1.0, feature_names=names)
+
+
+def pair(between):
+    return LipschitzLinear(2, 4, Norm.L1_TO_LINF), between, LipschitzLinear(4, 1, Norm.LINF_TO_LINF)
 
 
 @pytest.mark.parametrize("strict", [True, False])
@@ -41,6 +58,25 @@ BOX = SlopeBounds.from_monotonic_cst([1, 1], 1.0)
         (lambda: ConvexMLP(two_sided(2, 1.0)), lambda: ConvexMLP(two_sided(2, 5.0)), "lower: .* upper:"),
         (lambda: ConvexMLP(BOX), lambda: ConvexMLP(SlopeSet(BOX).at_least(0, 1)), "limits: .*, matrix:"),
         (lambda: ConvexMLP(SlopeSet(BOX).in_l2_ball(1.0)), lambda: ConvexMLP(BOX), "l2_radius"),
+        (lambda: LipschitzMLP(2, group_size=2), lambda: LipschitzMLP(2, group_size=4), "activations: .*group_size=4"),
+        (
+            lambda: LipschitzMLP(2),
+            lambda: LipschitzMLP(2, activation="relu"),
+            "activations: checkpoint .* model .*ReLU",
+        ),
+        (
+            lambda: LipschitzMLP(2, activation="householder"),
+            lambda: LipschitzMLP(2, activation="householder", group_size=4),
+            "activations",
+        ),
+        (
+            lambda: LipschitzSequential(*pair(GroupSort(2))),
+            lambda: LipschitzSequential(*pair(GroupSort(4))),
+            "GroupSort",
+        ),
+        (lambda: ConvexMLP(BOX, group_size=2), lambda: ConvexMLP(BOX, group_size=4), "group_sizes: checkpoint"),
+        (lambda: ConvexMLP(named("a", "b")), lambda: ConvexMLP(named("b", "a")), "feature_names: checkpoint"),
+        (lambda: SlopeBounded.mlp(named("a", "b")), lambda: SlopeBounded.mlp(named("b", "a")), "feature_names"),
         (
             lambda: WithFreeBranch(ConvexMLP(two_sided(2, 1.0)), torch.nn.Linear(3, 1), 1),
             lambda: WithFreeBranch(ConvexMLP(two_sided(2, 2.0)), torch.nn.Linear(3, 1), 1),
@@ -53,8 +89,17 @@ def test_a_checkpoint_of_another_promise_is_an_error_and_changes_nothing(saved, 
     before = {name: parameter.clone() for name, parameter in target.named_parameters()}
     with pytest.raises(CheckpointError, match=names):
         target.load_state_dict(state, strict=strict)
-    first = next(iter(before))
-    assert torch.equal(dict(target.named_parameters())[first], before[first])
+    assert all(torch.equal(parameter, before[name]) for name, parameter in target.named_parameters())
+
+
+def test_a_layer_that_is_refused_leaves_the_layers_before_it_as_they_were():
+    saved, target = LipschitzMLP(2), LipschitzMLP(2)
+    state = saved.state_dict()
+    state["layers.4._extra_state"] = LipschitzLinear(2, 2, Norm.L1_TO_L1).get_extra_state()
+    before = [parameter.clone() for parameter in target.parameters()]
+    with pytest.raises(CheckpointError, match=r"'layers\.4' differs"):
+        target.load_state_dict(state)
+    assert all(map(torch.equal, target.parameters(), before))
 
 
 @pytest.mark.parametrize("strict", [True, False])

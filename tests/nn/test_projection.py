@@ -1,4 +1,4 @@
-"""enforce="step": stored weights are feasible at every moment they can be read, the last step included."""
+"""enforce="step": stored weights are feasible whenever a step has returned, the last step included."""
 
 from __future__ import annotations
 
@@ -152,3 +152,31 @@ def test_a_layer_that_nobody_needs_is_forgotten():
     del layer
     gc.collect()
     assert len(_WATCHED) == before
+
+
+@pytest.mark.parametrize("name", ["own hook", "closure"])
+def test_while_a_step_is_under_way_what_is_computed_with_is_feasible_and_afterwards_what_is_stored(name):
+    model, x = network(), torch.randn(16, 3)
+    seen = []
+
+    def look(*args):
+        seen.append(
+            all(layer.norm.of(layer.effective_weight.detach()) <= 1 + 1e-5 for layer in model.constrained_layers())
+        )
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (model(x) - 5 * x.sum(1, keepdim=True)).square().mean()
+        loss.backward()
+        look()
+        return loss
+
+    optimizer = (
+        torch.optim.LBFGS(model.parameters(), 0.5) if name == "closure" else torch.optim.SGD(model.parameters(), 5.0)
+    )
+    optimizer.register_step_post_hook(look)
+    for _ in range(2):
+        optimizer.step(closure)
+        assert is_feasible(model)
+    assert len(seen) >= 4
+    assert all(seen)

@@ -39,6 +39,16 @@ def _dispatcher(function: Callable[..., Any], fast: bool, inner: bool, cache: bo
     return numba.njit(**flags)(function)
 
 
+def _forgiving(save: Callable[..., None]) -> Callable[..., None]:
+    """A cache that can no longer be written (a full disk) costs time at the next start, not this run."""
+
+    def attempt(*arguments: Any) -> None:
+        with contextlib.suppress(OSError):
+            save(*arguments)
+
+    return attempt
+
+
 def compiled(*, fast: bool = False, inner: bool = False) -> Callable[[Kernel], Kernel]:
     """Compile a kernel when it is first called; `fast` allows reassociation (training), never set for evaluation.
 
@@ -54,8 +64,9 @@ def compiled(*, fast: bool = False, inner: bool = False) -> Callable[[Kernel], K
             return _dispatcher(function, fast, inner, cache=False)  # type: ignore[no-any-return]
         if inner:
             return dispatcher  # type: ignore[no-any-return]
-        with contextlib.suppress(AttributeError):  # a private attribute: without it only editing the engine suffers
+        with contextlib.suppress(AttributeError):  # private attributes: without them only editing the engine suffers
             dispatcher._cache._cache_file._source_stamp = _STAMP
+            dispatcher._cache.save_overload = _forgiving(dispatcher._cache.save_overload)
         return dispatcher  # type: ignore[no-any-return]
 
     return decorate

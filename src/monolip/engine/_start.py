@@ -113,7 +113,8 @@ def _arena(dtype: np.dtype[Any], **sizes: int) -> dict[str, FloatArray]:
 
 
 def _inwards(lower: FloatArray, upper: FloatArray, dtype: Any) -> tuple[FloatArray, FloatArray]:
-    low, high = lower.astype(dtype), upper.astype(dtype)
+    with np.errstate(over="ignore"):  # a generous bound becomes infinity, and its neighbour inwards is finite
+        low, high = lower.astype(dtype), upper.astype(dtype)
     low = np.where(low < lower, np.nextafter(low, dtype.type(np.inf)), low)
     high = np.where(high > upper, np.nextafter(high, dtype.type(-np.inf)), high)
     narrow = low > high  # an interval between two neighbouring numbers: keep one end, the export clips exactly

@@ -53,7 +53,8 @@ class Problem:
         self.lower, self.upper = slope_boxes(lower, upper, self.n_features)
         self.center = _center(self.lower, self.upper) if self.architecture.paper_form else None
         self.layout = TrainingLayout.build(self.architecture, self.n_features, trunks_of(self.lower, self.upper))
-        self.data = self._data(table, y, sample_weight, offset)
+        with np.errstate(over="ignore"):  # what is too large for single precision is told as infinite by the trainer
+            self.data = self._data(table, y, sample_weight, offset)
 
     def _data(self, x: FloatArray, y: ArrayLike, sample_weight: ArrayLike | None, offset: ArrayLike | None) -> Data:
         order, dtype, n = self.layout.output_order, self.dtype, len(x)

@@ -111,7 +111,13 @@ class Trainer:
         total = total_loss(
             data, places, layout.layers, layout.blocks, params, self.state.lanes, self.value, self.problem.parameter
         )
-        return float(total) / float(data.weight[places].sum(dtype=np.float64))
+        weight = float(data.weight[places].sum(dtype=np.float64))
+        if not weight > 0.0:
+            raise InputError(
+                "rows that judge a network must count; got weights that are 0 in single precision for all of them; "
+                "give them more weight, or leave them out."
+            )
+        return float(total) / weight
 
     def gradient(self) -> FloatArray:
         """Gradient of the mean loss over the rows trained on, at the last iterate, flat as the parameters are."""

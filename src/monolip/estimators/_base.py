@@ -15,23 +15,25 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from monolip.errors import FrozenFileError, InputError
+from monolip.estimators._checks import flag, seconds, share, whole, widths
 from monolip.estimators._fast_inputs import FastInputs
-from monolip.estimators._fitting import Fitted, Settings, fit_network
+from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import Display
 from monolip.estimators._promises import read_promises
-from monolip.estimators._saving import ENTRY, read_parameters, write_parameters
+from monolip.estimators._saving import ENTRY, read_entry, read_parameters, write_parameters
 from monolip.estimators._schema import Schema, learn_schema, table_like
 from monolip.estimators._tables import RawTable
-from monolip.estimators._targets import Target
+from monolip.estimators._targets import NO_OFFSET, Target, read_offsets
 from monolip.estimators._torch import from_modules, to_modules
 from monolip.estimators.slope_table import SlopeTable
 from monolip.frozen import FrozenNetwork
-from monolip.frozen_file import read_extra, save
+from monolip.frozen_file import save
 
 __all__ = ["MonotonicBase"]
 
 FloatArray = NDArray[np.float64]
+_NAMED = "columns were named"  # beside the parameters in a file: x0, x1, ... may be the user's own names
 
 
 class MonotonicBase(BaseEstimator):  # type: ignore[misc]
@@ -40,9 +42,10 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
-        before = self._to_continue(schema)
+        settings = self._settings()
+        before = self._to_continue(schema, definition(promises, target, settings))
         with Display(self.verbose) as display:
-            fitted = fit_network(table, schema, promises, target, self._settings(), display.update, before)
+            fitted = fit_network(table, schema, promises, target, settings, display.update, before)
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
         self._fitted = fitted if self.warm_start else None  # only a warm start needs the members as trained
@@ -59,8 +62,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         self._predictor = Predictor(network)
 
-    def _to_continue(self, schema: Schema) -> Fitted | None:
-        """The fit a warm start adds members to."""
+    def _to_continue(self, schema: Schema, asked: dict[str, Any]) -> Fitted | None:
+        """The fit a warm start adds members to; asked: what defines a member now."""
         fitted: Fitted | None = getattr(self, "_fitted", None)
         if not self.warm_start or fitted is None:
             return None
@@ -69,26 +72,24 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
                 "warm_start keeps the members there are and adds more on the same columns; got n_estimators="
                 f"{self.n_estimators} after {len(fitted.arrays)}; raise n_estimators, or set warm_start=False."
             )
+        changed = [name for name, value in asked.items() if fitted.definition[name] != value]
+        if changed:
+            raise InputError(
+                "warm_start adds members of the same kind to those there are; got a different "
+                f"{', '.join(changed)}; change nothing but n_estimators, or set warm_start=False."
+            )
         return fitted
 
     def _settings(self) -> Settings:
-        widths = self.hidden_layer_sizes
-        hidden = tuple(int(w) for w in (widths if np.iterable(widths) else (widths,)))
-        for name, value, low in (("n_estimators", self.n_estimators, 1), ("max_iter", self.max_iter, 1)):
-            if value is not None and (isinstance(value, bool) or int(value) != value or value < low):
-                raise InputError(f"{name} is a whole number, at least {low}; got {value!r}; correct it.")
-        if not 0.0 < self.validation_fraction <= 0.5:
-            raise InputError(f"validation_fraction lies in (0, 0.5]; got {self.validation_fraction!r}; correct it.")
-        if self.batch_size != "auto" and not self.batch_size >= 1:
-            raise InputError(f"batch_size is 'auto' or at least 1; got {self.batch_size!r}; correct it.")
+        holdout, auto = share(self.validation_fraction), "'auto'"
         return Settings(
-            hidden=hidden,
-            n_members=int(self.n_estimators),
-            max_iter=None if self.max_iter is None else int(self.max_iter),
-            batch_size=None if self.batch_size == "auto" else int(self.batch_size),
-            holdout=float(self.validation_fraction) if self.early_stopping else None,
-            n_bins=None if self.n_bins == "auto" else int(self.n_bins),
-            max_time=self.max_time,
+            hidden=widths(self.hidden_layer_sizes),
+            n_members=whole("n_estimators", self.n_estimators, 1),
+            max_iter=None if self.max_iter is None else whole("max_iter", self.max_iter, 1),
+            batch_size=None if str(self.batch_size) == "auto" else whole("batch_size", self.batch_size, 1, auto),
+            holdout=holdout if flag("early_stopping", self.early_stopping) else None,
+            n_bins=None if str(self.n_bins) == "auto" else whole("n_bins", self.n_bins, 0, auto),
+            max_time=seconds(self.max_time),
             n_threads=effective_n_jobs(self.n_jobs),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
@@ -98,11 +99,11 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         table = table_like(X, self._schema, type(self).__name__)
         f = self._predictor.evaluate(table, effective_n_jobs(self.n_jobs))
-        if offset is None:
+        shift = read_offsets(offset, table.n_rows)
+        if shift is None:
             return f
-        shift = np.asarray(offset, dtype=np.float64)
-        if shift.shape != (table.n_rows,) or not np.isfinite(shift).all():
-            raise InputError(f"offset is one finite number a row; got shape {shift.shape} for {table.n_rows} rows.")
+        if f.shape[1] > 1:
+            raise InputError(NO_OFFSET.format(f.shape[1]))
         return np.asarray(f + shift[:, None])
 
     @property
@@ -132,19 +133,21 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model, its input schema and its parameters as one safetensors file: data, never code."""
         check_is_fitted(self)
-        text = write_parameters(type(self).__name__, self.get_params(deep=False), self.frozen_.digest)
+        written = {**self.get_params(deep=False), _NAMED: self._schema.named}
+        text = write_parameters(type(self).__name__, written, self.frozen_.digest)
         save(self.frozen_, path, {ENTRY: text})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """A fitted estimator that predicts the same bits and, fitted again, keeps the same constraints."""
         network = FrozenNetwork.load(path)
-        known = frozenset(cls._get_param_names())
-        parameters = read_parameters(read_extra(path, ENTRY), cls.__name__, known, network.digest, path)
+        known = frozenset((*cls._get_param_names(), _NAMED))
+        parameters = read_parameters(read_entry(path), cls.__name__, known, network.digest, path)
         if network.inputs is None or network.link is None or (network.link.labels is None) == cls._is_classifier:
             raise FrozenFileError(f"{path} was not saved by a {cls.__name__}; load it with FrozenNetwork.load.")
+        named = parameters.pop(_NAMED) is True
         model = cls(**parameters)
-        model._adopt(network, Schema.of(network.inputs))
+        model._adopt(network, Schema.of(network.inputs, named))
         model._loaded(network)
         return model
 

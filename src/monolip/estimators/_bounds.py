@@ -7,6 +7,7 @@ a cap B   half of B for u and half for its bins, divided by the steepest piece o
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.estimators._calibration import spread
+from monolip.estimators._categories import thermometer_width
 from monolip.estimators._promises import Promises
 from monolip.estimators._tables import RawTable
 from monolip.input_columns import NumericColumn
@@ -44,8 +46,10 @@ class Boxes:
         return SlopeBounds(self.lower.T, self.upper.T)
 
 
-def make_boxes(inputs: InputTransform, promises: Promises, table: RawTable, output_scale: float) -> Boxes:
-    """output_scale: one standard deviation of the target (1 under a link)."""
+def make_boxes(
+    inputs: InputTransform, promises: Promises, table: RawTable, output_scale: float, target_deviation: float
+) -> Boxes:
+    """output_scale: the engine's unit of the target, robust for robust losses; target_deviation: that of caps."""
     n_outputs = promises.directions.shape[1]
     lower, upper = np.empty((n_outputs, inputs.n_model)), np.empty((n_outputs, inputs.n_model))
     for j, column in enumerate(inputs.columns):
@@ -53,7 +57,7 @@ def make_boxes(inputs: InputTransform, promises: Promises, table: RawTable, outp
         deviation = spread(table.columns[j].values)[1] if isinstance(column, NumericColumn) else 1.0
         cap = promises.caps[j]
         if promises.standard_cap is not None and np.isnan(cap):
-            cap = promises.standard_cap * output_scale / deviation
+            cap = min(promises.standard_cap * target_deviation / deviation, sys.float_info.max)
         for k in range(n_outputs):
             low, high = _directed(int(promises.directions[j, k]), column.n_model, output_scale)
             if isinstance(column, NumericColumn):
@@ -63,7 +67,7 @@ def make_boxes(inputs: InputTransform, promises: Promises, table: RawTable, outp
                     low, high = _capped(column, float(cap), low, high)
                 if column.present is not None and promises.missing[j] == "state":
                     low[-1], high[-1] = -FREE_CAP * output_scale, FREE_CAP * output_scale
-            elif column.ordered and column.n_model > max(len(column.categories) - 1, 1):
+            elif column.ordered and promises.missing[j] == "state" and column.n_model > thermometer_width(column):
                 low[-1], high[-1] = -FREE_CAP * output_scale, FREE_CAP * output_scale  # the state "missing"
             lower[k, where], upper[k, where] = low, high
     return Boxes(lower, upper, _raw_promise(inputs, promises, lower, upper))

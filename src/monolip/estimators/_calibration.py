@@ -16,6 +16,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.errors import InputError
 from monolip.input_columns import NumericColumn
 from monolip.piecewise_linear import PiecewiseLinear
 
@@ -24,7 +25,10 @@ __all__ = ["calibrate", "spread"]
 FloatArray = NDArray[np.float64]
 
 _CLIP = 4.0
+_SMALLEST, _LARGEST = 1e-290, 1e300  # beyond, slopes or differences leave the range of floats
 _NARROWEST = 1e-3  # bin, as a part of the spread
+_ULPS, _TINY = 64, 1e-150  # knots are further apart than this in a column that also holds large values
+_FAR = 50.0  # quartile distances that a standard deviation is credible up to
 _END, _FEW = 0.25, 0.03  # end bin, as a part of the one beside it, and its rows, as a part of all
 _LEVELS = np.unique(np.concatenate([np.linspace(0, 1, 17), [0.01, 0.99]]))
 
@@ -47,17 +51,25 @@ def calibrate(name: str, values: FloatArray, *, style: str, n_bins: int, missing
     """
     present = np.sort(values[~np.isnan(values)])
     mean, deviation = spread(values)
-    if present.size == 0:
-        maps = [PiecewiseLinear(np.zeros(1), np.zeros(1))]
-    elif style == "linear":
+    if present.size and (deviation < _SMALLEST or max(-present[0], present[-1]) > _LARGEST):
+        raise InputError(
+            f"a numeric column lies within +-{_LARGEST:g} and has a standard deviation of {_SMALLEST:g} or more; got "
+            f"values from {present[0]:g} to {present[-1]:g} in column {name!r}; rescale it."
+        )
+    if style == "linear":
         scale = 2.0 ** -round(math.log2(deviation))  # a power of two: dividing slopes by it is exact
         maps = [PiecewiseLinear(np.array([mean]), np.zeros(1), scale, scale)]
+    elif present.size == 0:
+        maps = [PiecewiseLinear(np.zeros(1), np.zeros(1))]
     else:
         maps = _maps(present, mean, deviation, style, n_bins)
     return _with_missing(name, maps, present, missing, bool(np.isnan(values).any()))
 
 
 def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins: int) -> list[PiecewiseLinear]:
+    low, middle, high = present[[present.size // 4, present.size // 2, 3 * present.size // 4]]
+    if style == "clipped" and 0 < _FAR * (high - low) < deviation:  # a sentinel would make everything else one value
+        mean, deviation = float(middle), _FAR * float(high - low)
     knots = _quantile_knots(present, deviation)
     ends = np.array([mean - _CLIP * deviation, mean + _CLIP * deviation])
     if knots.size == 1 and knots[0] == present[0] == present[-1]:
@@ -94,14 +106,15 @@ def _quantile_knots(present: FloatArray, deviation: float) -> FloatArray:
 def _apart(knots: FloatArray, deviation: float) -> FloatArray:
     """Distinct knots, none nearer to the next than a thousandth of the spread of them all; the ends are kept.
 
-    The spread is the smaller of the deviation and the middle half of the knots, so that heavy tails keep their middle.
+    The spread is the smaller of the deviation and the middle half of the knots, so that heavy tails keep their middle
+    and one value of 1e9 does not erase the others. Some ulps are between them in any case, and slopes stay finite.
     """
     distinct = np.unique(knots)
     middle = float(np.subtract(*np.quantile(distinct, [0.75, 0.25])))
-    least = max(_NARROWEST * min(deviation, middle or deviation), 1e-6 * deviation)
+    least = max(_NARROWEST * min(deviation, middle or deviation), min(_TINY, _NARROWEST * deviation))
     kept = [float(distinct[0])]
     for knot in distinct[1:].tolist():
-        if knot - kept[-1] > least:
+        if knot - kept[-1] > max(least, _ULPS * np.spacing(max(abs(knot), abs(kept[-1])))):
             kept.append(knot)
         elif len(kept) > 1 and knot == distinct[-1]:
             kept[-1] = knot

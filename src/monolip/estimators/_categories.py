@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,28 +10,38 @@ from numpy.typing import NDArray
 
 from monolip.input_columns import CategoryColumn
 
-__all__ = ["encode"]
+__all__ = ["encode", "out_of_fold", "thermometer_width"]
 
 FloatArray = NDArray[np.float64]
 
 MANY = 32  # beyond this, rare categories share their target mean instead of having a column each
+_FOLDS = 8
 _PRIOR = 20.0  # rows of the overall mean that every category's own mean is diluted with
 
 
 def encode(
-    name: str, values: NDArray[Any], categories: tuple[Any, ...], *, ordered: bool, target: FloatArray
-) -> CategoryColumn:
-    """values: labels of the training rows; target: (n,) standardised, used only for columns with many categories."""
+    name: str, values: NDArray[Any], categories: tuple[Any, ...], *, ordered: bool, target: FloatArray,
+    weight: FloatArray | None = None, missing: str = "state",
+) -> CategoryColumn:  # fmt: skip
+    """values: labels of the training rows; target: (n,) standardised, used only for columns with many categories.
+
+    missing: "state", or for ordered categories "lowest" or "highest"; an indicator only where values are missing.
+    """
     bare = CategoryColumn(name, categories, np.zeros((len(categories) + 2, 1)), ordered)
     codes = bare.codes(values)
     count = np.bincount(codes, minlength=len(categories) + 2).astype(np.float64)
     if ordered:
         table = _thermometer(len(categories), count)
     else:
-        table = _one_hot(len(categories), count, codes, target)
-    if count[-1]:  # missing in training: a state of its own
-        table = np.hstack([table, np.zeros((len(table), 1))])
-        table[-1, -1] = 1.0
+        table = _one_hot(len(categories), count)
+        if len(categories) > MANY and (count[:-2] > 1).mean() > 0.5:  # a mean of one row is that row's target
+            means = _Means.of(codes, target, weight, len(table))
+            table = np.hstack([table, (means.shrunken() / means.unit)[:, None]])
+    if missing != "state" and categories:  # the end of every column
+        table[-1] = table[0 if missing == "lowest" else -3]
+    if count[-1]:  # missing in training: a state of its own, or a step beyond the end
+        table = np.hstack([table, np.full((len(table), 1), float(missing == "lowest"))])
+        table[-1, -1] = float(missing != "lowest")
     return CategoryColumn(name, categories, table, ordered)
 
 
@@ -43,18 +54,68 @@ def _thermometer(n: int, count: FloatArray) -> FloatArray:
     return rows
 
 
-def _one_hot(n: int, count: FloatArray, codes: NDArray[np.int64], target: FloatArray) -> FloatArray:
+def thermometer_width(column: CategoryColumn) -> int:
+    """Model columns of an ordered category, without the one that says "missing"."""
+    return max(len(column.categories) - 1, 1)
+
+
+def _one_hot(n: int, count: FloatArray) -> FloatArray:
     common = np.argsort(-count[:n], kind="stable")[:MANY]
     if n <= 2:
         common = common[:1]
     rows = np.zeros((n + 2, max(len(common), 1)))
     rows[common, np.arange(len(common))] = 1.0
     rows[n:] = _average(rows[:n], count[:n])
-    if n <= MANY:
-        return rows
-    total = np.bincount(codes, weights=target, minlength=n + 2)
-    means = (total + _PRIOR * target.mean()) / (count + _PRIOR)
-    return np.hstack([rows, (means / (means.std() or 1.0))[:, None]])
+    return rows
+
+
+def out_of_fold(
+    column: CategoryColumn, values: NDArray[Any], target: FloatArray, weight: FloatArray | None,
+    rng: np.random.Generator, x: NDArray[np.float32],
+) -> None:  # fmt: skip
+    """Replace target means in training rows x (n, from this column on) by means of the rows in other folds.
+
+    With its own target in its mean a row would teach the network to read the answer there, and held-out rows, which
+    judge that network, would agree.
+    """
+    if column.ordered or column.n_model <= MANY or not column.table[:-2, MANY].any():
+        return
+    codes, size = column.codes(values), len(column.table)
+    means = _Means.of(codes, target, weight, size)
+    fold = rng.permutation(len(codes)) % _FOLDS
+    for k in range(_FOLDS):
+        here = fold == k
+        part = _Means.of(codes[here], target[here], None if weight is None else weight[here], size)
+        x[here, MANY] = (means.shrunken(part) / means.unit)[codes[here]]
+
+
+@dataclass(frozen=True)
+class _Means:
+    """Weighted sums of the target and of rows, per category; one row weighs 1 on average."""
+
+    total: FloatArray
+    rows: FloatArray
+    overall: float
+    scale: float  # of weights
+
+    @classmethod
+    def of(cls, codes: NDArray[np.int64], target: FloatArray, weight: FloatArray | None, size: int) -> _Means:
+        w = np.ones(len(codes)) if weight is None else weight
+        total = np.asarray(np.bincount(codes, weights=w * target, minlength=size), dtype=np.float64)
+        rows = np.asarray(np.bincount(codes, weights=w, minlength=size), dtype=np.float64)
+        return cls(total, rows, float(total.sum() / (rows.sum() or 1.0)), float(w.mean()) if w.size else 1.0)
+
+    def shrunken(self, without: _Means | None = None) -> FloatArray:
+        """Means diluted with the overall one, of all rows or of all but some."""
+        total = self.total if without is None else self.total - without.total
+        rows = self.rows if without is None else self.rows - without.rows
+        prior = _PRIOR * self.scale
+        return np.asarray((total + prior * self.overall) / (rows + prior))
+
+    @property
+    def unit(self) -> float:
+        """One standard deviation between categories."""
+        return float(self.shrunken().std()) or 1.0
 
 
 def _average(rows: FloatArray, count: FloatArray) -> FloatArray:

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
-from monolip.errors import InputError
-from monolip.estimators._tables import RawTable
+from monolip.estimators._tables import RawTable, refuse_labels
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
 
@@ -39,14 +38,12 @@ class FastInputs:
         stop = min(stop, table.n_rows)
         out = np.empty((stop - start, self.inputs.n_model))
         for i, column in enumerate(self.inputs.columns):
-            first, values = int(self.inputs.starts[i]), table.columns[i].values[start:stop]
+            first = int(self.inputs.starts[i])
             if isinstance(column, CategoryColumn):
-                out[:, first : first + column.n_model] = column.table[column.codes(values)]
+                out[:, first : first + column.n_model] = column.table[column.codes(table.columns[i].labels[start:stop])]
                 continue
-            if values.dtype.kind != "f":
-                raise InputError(
-                    f"strings in numeric column {column.name!r}; it held numbers in training; convert it to numbers."
-                )
+            refuse_labels(table.columns[i])
+            values = table.columns[i].values[start:stop]
             fill_numeric(np.ascontiguousarray(values, dtype=np.float64), *self.tables[i], out, first)
         return out
 

@@ -16,12 +16,14 @@ from monolip.engine.trainer import NetworkArrays
 from monolip.errors import InputError
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._calibration import calibrate
-from monolip.estimators._categories import encode
+from monolip.estimators._categories import encode, out_of_fold
+from monolip.estimators._checks import check_boxes
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._freezing import freeze
 from monolip.estimators._memory import check_memory
 from monolip.estimators._promises import Promises
 from monolip.estimators._recipe import Chosen, Recipe, deal_folds
+from monolip.estimators._sampling import rows_that_count
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
@@ -29,10 +31,8 @@ from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
 
-__all__ = ["Fitted", "Settings", "fit_network"]
+__all__ = ["Fitted", "Settings", "definition", "fit_network"]
 
-MAX_ROWS = 2**18  # more rows than the steps can visit: a random part is as good, and memory stays bounded
-MAX_CELLS = 2**29  # of model columns, in single precision: 2 GiB
 MAX_HELD_OUT = 2**13
 
 
@@ -53,9 +53,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The network, and what a warm start needs: the members' arrays and what the ladder chose."""
+    """The network, and what a warm start needs: the members' arrays, what defines them, and what the ladder chose."""
 
     network: FrozenNetwork
+    boxes: Boxes
+    definition: dict[str, Any]
     arrays: tuple[NetworkArrays, ...]
     chosen: Chosen
     history: list[dict[str, Any]]
@@ -70,13 +72,13 @@ def fit_network(
     """before: a fit on the same data whose members are kept (warm start)."""
     started = time.perf_counter()
     rng = np.random.default_rng(settings.seed)
-    table, target = _rows_that_count(table, target, rng)
+    table, target = rows_that_count(table, target, rng)
     if before is None:
         inputs = learn_inputs(table, schema, promises, target, settings.n_bins)
+        boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
     else:
         assert before.network.inputs is not None
-        inputs = before.network.inputs
-    boxes = make_boxes(inputs, promises, table, target.scale)
+        inputs, boxes = before.network.inputs, before.boxes
     problem = _problem(inputs, table, target, boxes, settings)
     recipe = _recipe(problem, target, settings, rng, started, on_progress)
     if before is None:
@@ -92,7 +94,21 @@ def fit_network(
     )  # fmt: skip
     epochs = max(1, round(chosen.steps * recipe.batch_size / len(target.y)))
     history = (before.history if before else []) + recipe.history
-    return Fitted(network, arrays, chosen, history, epochs, recipe.interrupted)
+    shared = definition(promises, target, settings)
+    return Fitted(network, boxes, shared, arrays, chosen, history, epochs, recipe.interrupted)
+
+
+def definition(promises: Promises, target: Target, settings: Settings) -> dict[str, Any]:
+    """What all members of a model share, by the argument it came from; a warm start may not change it."""
+    return {
+        "y (or its weights, loss or classes)": (target.loss, target.link, target.scale, target.shift),
+        "monotonic_cst": promises.directions.tolist(),
+        "slopes": promises.intervals,
+        "max_slope": (str(promises.caps.tolist()), promises.standard_cap),  # as text: NaN is equal to NaN
+        "missing": promises.missing,
+        "n_bins": settings.n_bins,
+        "hidden_layer_sizes": settings.hidden,
+    }
 
 
 def learn_inputs(
@@ -105,8 +121,12 @@ def learn_inputs(
     for j, column in enumerate(table.columns):
         categories = schema.categories[j]
         if categories is not None:
-            ordered = schema.ordered[j]
-            columns.append(encode(column.name, column.values, categories, ordered=ordered, target=target.y))
+            columns.append(
+                encode(
+                    column.name, column.labels, categories, ordered=schema.ordered[j], missing=promises.missing[j],
+                    target=target.y, weight=target.weight,
+                )
+            )  # fmt: skip
         elif not column.is_numeric:
             raise InputError(f"strings in numeric column {column.name!r}; convert it to numbers.")
         else:
@@ -115,28 +135,24 @@ def learn_inputs(
     return InputTransform(tuple(columns))
 
 
-def _rows_that_count(table: RawTable, target: Target, rng: np.random.Generator) -> tuple[RawTable, Target]:
-    """Rows of positive weight, and no more of them than fit into MAX_ROWS and MAX_CELLS."""
-    most = min(MAX_ROWS, max(256, MAX_CELLS // (10 * len(table.columns))))
-    if target.weight is None and table.n_rows <= most:
-        return table, target
-    rows = np.arange(table.n_rows) if target.weight is None else np.flatnonzero(target.weight)
-    if len(rows) > most:
-        rows = np.sort(rng.choice(rows, most, replace=False))
-    return table.take(rows), target.take(rows)
-
-
 def _problem(inputs: InputTransform, table: RawTable, target: Target, boxes: Boxes, settings: Settings) -> Problem:
     check_memory(table.n_rows, inputs.n_model)
+    with np.errstate(over="ignore"):  # an infinite cap is a generous one
+        lower, upper = boxes.lower / target.scale, boxes.upper / target.scale
+    check_boxes(inputs, lower, upper)
     x = np.empty((table.n_rows, inputs.n_model), dtype=np.float32)
     fast = FastInputs(inputs)
     for start in range(0, table.n_rows, 4096):
         x[start : start + 4096] = fast.evaluate(table, start, start + 4096)
+    for j, column in enumerate(inputs.columns):
+        if isinstance(column, CategoryColumn):
+            rng = np.random.default_rng([settings.seed, j])
+            out_of_fold(column, table.columns[j].labels, target.y, target.weight, rng, x[:, inputs.starts[j] :])
     return Problem(
         x,
         target.y,
-        boxes.lower / target.scale,
-        boxes.upper / target.scale,
+        lower,
+        upper,
         loss=target.loss,
         architecture=Architecture(hidden=settings.hidden),
         sample_weight=target.weight,
@@ -152,9 +168,9 @@ def _recipe(
     batch = settings.batch_size or (64 if n < 4000 else 128)
     folds: NDArray[np.int64] | None = None
     if settings.holdout is not None and n >= 16:
-        n_folds = max(2, round(1 / settings.holdout))
+        n_folds = max(2, round(min(1 / settings.holdout, n)))
         folds = deal_folds(n, n_folds, rng, target.classes)
-        for fold in range(n_folds):  # judging needs no more; the others are trained on by everyone
+        for fold in range(n_folds if n > n_folds * MAX_HELD_OUT else 0):  # judging needs no more rows
             folds[np.flatnonzero(folds == fold)[MAX_HELD_OUT:]] = -1
     return Recipe(
         problem,

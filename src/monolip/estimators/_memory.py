@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 from monolip.errors import InputError
 
@@ -10,10 +12,29 @@ __all__ = ["check_memory", "free_bytes"]
 
 
 def free_bytes() -> int | None:
-    """Free physical memory, where the system tells."""
+    """Memory that can be had (caches count, they are given up on demand), where the system tells."""
+    known = [size for size in (_available(), _group_room()) if size is not None]
+    return min(known) if known else None
+
+
+def _available() -> int | None:
     try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+        if found:
+            return int(found[1]) * 1024
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # less: without what caches would give up
     except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _group_room() -> int | None:
+    """What a container's control group leaves; caches that can be given up do not count as used."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit, used = int((group / "memory.max").read_text()), int((group / "memory.current").read_text())
+        caches = re.search(r"^inactive_file (\d+)", (group / "memory.stat").read_text(), re.MULTILINE)
+        return max(0, limit - used + (int(caches[1]) if caches else 0))
+    except (ValueError, OSError):  # "max": no limit
         return None
 
 

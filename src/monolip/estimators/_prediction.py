@@ -13,9 +13,8 @@ from monolip.engine._compile import compiled
 from monolip.engine._forward import forward, ordered_affine
 from monolip.engine._layout import pack
 from monolip.engine._sort import sort_groups
-from monolip.errors import InputError
 from monolip.estimators._lane_inputs import GOOD, LANES, LaneTables, fill_lanes, lane_tables
-from monolip.estimators._tables import RawTable, refuse_infinite
+from monolip.estimators._tables import RawTable, refuse_infinite, refuse_labels
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
 
@@ -58,7 +57,7 @@ class Predictor:
             scratch = np.empty((3, max(self.width, self.inputs.n_model) * LANES))
             if predict_rows(raw, *strides, self.tables, self.limit, self.networks, scratch, out[start:stop]) != GOOD:
                 refuse_infinite(table)
-                columns = [column.values[start:stop] for column in table.columns]
+                columns = [(c.values if c.is_numeric else c.labels)[start:stop] for c in table.columns]
                 out[start:stop] = self.network.evaluate_raw(columns)  # values near 1e300: the slow path clamps them
 
         if n_threads <= 1 or len(starts) == 1:
@@ -75,15 +74,11 @@ class Predictor:
             return table.matrix[start:stop].reshape(-1), (table.matrix.shape[1], 1)
         raw = np.empty((len(table.columns), stop - start))
         for i, column in enumerate(self.inputs.columns):
-            values = table.columns[i].values[start:stop]
             if isinstance(column, CategoryColumn):
-                raw[i] = column.codes(values)
-            elif values.dtype.kind != "f":
-                raise InputError(
-                    f"strings in numeric column {column.name!r}; it held numbers in training; convert it to numbers."
-                )
+                raw[i] = column.codes(table.columns[i].labels[start:stop])
             else:
-                raw[i] = values
+                refuse_labels(table.columns[i])
+                raw[i] = table.columns[i].values[start:stop]
         return raw.reshape(-1), (1, stop - start)
 
 

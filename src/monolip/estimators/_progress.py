@@ -6,13 +6,13 @@ import sys
 import time
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING, Any, Self
 
 from monolip.engine.training import Progress as Standing
 from monolip.estimators._training import Job
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = ["Display"]
 
@@ -44,9 +44,7 @@ class Display:
             return
         with self.lock:
             if self.progress is None:
-                columns = (TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn(), TimeRemainingColumn())
-                console = Console(stderr=True)
-                self.progress = Progress(*columns, TextColumn("{task.fields[loss]}"), console=console)
+                self.progress = _progress_line()
                 self.progress.start()
             key = (job.options.n_steps, job.regime, job.member)
             if key not in self.tasks:
@@ -54,3 +52,11 @@ class Display:
                 self.tasks[key] = self.progress.add_task(text, total=standing.n_steps, loss="")
             loss = "" if standing.best_loss is None else f"hold-out loss {standing.best_loss:.4g}"
             self.progress.update(self.tasks[key], completed=standing.step, loss=loss)
+
+
+def _progress_line() -> Progress:
+    from rich.console import Console  # imported when a line is drawn: most fits end before
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, TextColumn("{task.fields[loss]}"), console=Console(stderr=True))

@@ -52,7 +52,8 @@ def read_promises(
         directions = _many_classes(per_class, schema, classes)
     if directions.shape != (n, n_outputs):
         raise SlopeError(
-            f"monotonic_cst has one direction per feature; got shape {directions.shape} for {n} features; match them."
+            f"monotonic_cst has one direction per feature; got shape {np.shape(monotonic_cst)} for {n} features; match "
+            "them."
         )
     caps, standard = _caps(max_slope, schema)
     promises = Promises(directions, caps, standard, _intervals(slopes, schema, directions), _missing(missing, schema))
@@ -174,6 +175,7 @@ def _intervals(slopes: Any, schema: Schema, directions: NDArray[np.int64]) -> di
         )
     found = {}
     for j, pair in by_position(slopes, schema.names, schema.n_raw).items():
+        pair = tuple(map(plain_value, pair)) if isinstance(pair, tuple | list | np.ndarray) else plain_value(pair)
         try:
             low, high = (float(v) for v in pair)
         except (TypeError, ValueError):
@@ -205,13 +207,20 @@ def _missing(given: Any, schema: Schema) -> tuple[str, ...]:
     )  # fmt: skip
     for j, word in found.items():
         if word not in MISSING:
-            raise SlopeError(f"missing is one of {MISSING}, or a dict of these by feature; got {word!r}; choose one.")
+            raise SlopeError(
+                f"missing is one of {MISSING}, or a dict of these by feature; got {plain_value(word)!r}; choose one."
+            )
         per[j] = word
     return tuple(per)
 
 
 def _check_categories(promises: Promises, schema: Schema) -> None:
     for j, categories in enumerate(schema.categories):
+        if j in promises.intervals and not np.isnan(promises.caps[j]):
+            raise SlopeError(
+                f"slopes and max_slope both bound a feature's slope, and the interval alone would count; got both for "
+                f"{schema.names[j]!r}; keep one of them."
+            )
         if categories is None:
             if j in promises.intervals and promises.missing[j] != "state":
                 raise SlopeError(
@@ -221,6 +230,12 @@ def _check_categories(promises: Promises, schema: Schema) -> None:
             continue
         if j in promises.intervals or not np.isnan(promises.caps[j]):
             raise SlopeError(f"a category has no slope; got one for {schema.names[j]!r}; use a direction, or a number.")
+        if promises.missing[j] != "state" and not schema.ordered[j]:
+            raise SlopeError(
+                f"a lowest or highest value needs an order; got missing={promises.missing[j]!r} for the unordered "
+                f"category {schema.names[j]!r}; name the other features in a dict, or make it ordered by "
+                f"categorical_features={{{schema.names[j]!r}: {list(categories[:3])!r}}}, from low to high."
+            )
         if promises.directions[j].any() and not schema.ordered[j]:
             raise SlopeError(
                 f"a direction needs an order; {schema.names[j]!r} is an unordered category; make it ordered by "

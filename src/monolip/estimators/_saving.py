@@ -19,7 +19,7 @@ import numpy as np
 from monolip.errors import FrozenFileError, InputError
 from monolip.input_columns import plain_value
 
-__all__ = ["ENTRY", "read_parameters", "write_parameters"]
+__all__ = ["ENTRY", "read_entry", "read_parameters", "write_parameters"]
 
 ENTRY = "monolip.estimator"
 VERSION = 1
@@ -56,6 +56,14 @@ def write_parameters(owner: str, parameters: Mapping[str, Any], digest: str) -> 
     return json.dumps({**entry, "seal": _seal(entry, digest)}, sort_keys=True)
 
 
+def read_entry(path: str | PathLike[str]) -> str | None:
+    """The text of ENTRY in a file that FrozenNetwork.load has read, or None; read_parameters checks it."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        return (file.metadata() or {}).get(ENTRY)
+
+
 def read_parameters(
     text: str | None, owner: str, names: Set[str], digest: str, path: str | PathLike[str]
 ) -> dict[str, Any]:
@@ -65,20 +73,8 @@ def read_parameters(
             f"{path} holds a network without an estimator's parameters; it was not saved by {owner}.save; load it "
             "with FrozenNetwork.load."
         )
-    try:
-        entry = json.loads(text)
-        seal = entry.pop("seal")
-        version, found, written = entry["version"], entry["estimator"], entry["parameters"]
-        complete = len(entry) == 3 and isinstance(written, dict) and isinstance(found, str)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise FrozenFileError(
-            f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy."
-        ) from error
-    if version != VERSION or not complete:
-        raise FrozenFileError(
-            f"{path} must hold estimator parameters of version {VERSION}; got version {reprlib.repr(version)}; use the "
-            "monolip that wrote it, or write it again."
-        )
+    entry, seal = _parse(text, path)
+    found, written = entry["estimator"], entry["parameters"]
     if seal != _seal(entry, digest):
         raise FrozenFileError(
             f"{path} holds parameters that do not match their seal: damaged, edited or of another model; get an "
@@ -97,6 +93,24 @@ def read_parameters(
         raise FrozenFileError(
             f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy."
         ) from error
+
+
+def _parse(text: str, path: str | PathLike[str]) -> tuple[dict[str, Any], Any]:
+    """The entry without its seal, and the seal."""
+    try:
+        entry = json.loads(text)
+        seal, version = entry.pop("seal"), entry["version"]
+        complete = set(entry) == {"version", "estimator", "parameters"} and isinstance(entry["parameters"], dict)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise FrozenFileError(
+            f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy."
+        ) from error
+    if version != VERSION or not complete:
+        raise FrozenFileError(
+            f"{path} must hold estimator parameters of version {VERSION}; got version {reprlib.repr(version)}"
+            f"{'' if complete else ' with missing or unknown fields'}; use the monolip that wrote it."
+        )
+    return entry, seal
 
 
 def _seal(entry: Mapping[str, Any], digest: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from monolip.errors import InputError, SlopeError
 from monolip.estimators._tables import RawColumn, RawTable, column_names, read_table
-from monolip.input_columns import CategoryColumn, is_missing, plain_label
+from monolip.input_columns import CategoryColumn, is_missing, plain_label, plain_value
 from monolip.input_transform import InputTransform
 from monolip.monotonic_cst import by_position, feature_index
 
@@ -32,12 +32,13 @@ class Schema:
         return len(self.names)
 
     @classmethod
-    def of(cls, inputs: InputTransform) -> Schema:
-        """What a frozen network's own inputs say; names x0, x1, ... count as none."""
+    def of(cls, inputs: InputTransform, named: bool | None = None) -> Schema:
+        """What a frozen network's own inputs say; named: None guesses that names x0, x1, ... are not the user's."""
         names = inputs.names
         categories = tuple(c.categories if isinstance(c, CategoryColumn) else None for c in inputs.columns)
         ordered = tuple(isinstance(c, CategoryColumn) and c.ordered for c in inputs.columns)
-        return cls(names, names != tuple(f"x{j}" for j in range(len(names))), categories, ordered)
+        own = names != tuple(f"x{j}" for j in range(len(names))) if named is None else named
+        return cls(names, own, categories, ordered)
 
 
 def learn_schema(table: RawTable, categorical_features: Any) -> Schema:
@@ -56,6 +57,8 @@ def learn_schema(table: RawTable, categorical_features: Any) -> Schema:
         order = wanted.get(j)
         declared = column.categories if column.ordered else None
         listed = order if order is not None else declared
+        if order is not None:
+            _refuse_foreign_order(column, order)
         categories.append(tuple(plain_label(c) for c in listed) if listed is not None else _observed(column))
         ordered.append(listed is not None)
     return Schema(table.names, table.named, tuple(categories), tuple(ordered))
@@ -74,10 +77,14 @@ def need_names(given: Any, what: str, names: tuple[str, ...], named: bool) -> No
 
 def table_like(X: Any, schema: Schema, owner: str) -> RawTable:
     """A table to predict from: columns by name, whatever their order; without names, by position."""
-    given = column_names(X) if schema.named else None
+    given = column_names(X)
+    if given is not None and not schema.named and set(given) != set(schema.names):
+        given = None  # names of another table: by position, with a warning
     if given is not None:  # before any value is looked at: a forgotten column explains more than its neighbour's type
         _check_names(given, schema.names)
-        return read_table(X, schema.names, pick=schema.names)
+        table = read_table(X, schema.names, pick=schema.names)
+        _refuse_other_types(table, schema)
+        return table
     table = read_table(X, schema.names)
     if len(table.columns) != schema.n_raw:
         raise InputError(
@@ -88,6 +95,7 @@ def table_like(X: Any, schema: Schema, owner: str) -> RawTable:
         warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names", stacklevel=4)
     elif table.named:
         warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=4)
+    _refuse_other_types(table, schema)
     return table
 
 
@@ -129,11 +137,33 @@ def _wanted(given: Any, table: RawTable) -> dict[int, tuple[Any, ...] | None]:
 
 def _observed(column: RawColumn) -> tuple[Any, ...]:
     """Categories that occur, sorted; so that the model does not depend on the order of rows."""
-    if column.is_numeric:
+    if column.is_numeric and column.exact is None:
         seen: set[Any] = {float(v) for v in np.unique(column.values[~np.isnan(column.values)])}
     else:
-        seen = {plain_label(v) for v in column.values.tolist() if not is_missing(v)}
+        seen = {plain_label(v) for v in column.labels.tolist() if not is_missing(v)}
     return tuple(sorted(seen, key=lambda label: (type(label).__name__, label)))
+
+
+def _refuse_foreign_order(column: RawColumn, order: tuple[Any, ...]) -> None:
+    seen = _observed(column)
+    if seen and not set(seen) & set(order):
+        raise InputError(
+            f"an order lists the categories of its column; got {_some(order)} for column {column.name!r}, which holds "
+            f"{_some(seen)}; list those, of the same type."
+        )
+
+
+def _refuse_other_types(table: RawTable, schema: Schema) -> None:
+    """Numbers where all categories are strings, or the reverse, would all count as unseen."""
+    for column, categories in zip(table.columns, schema.categories, strict=True):
+        if not categories:
+            continue
+        first = next((label for label in column.labels.tolist() if not is_missing(label)), None)
+        if first is not None and {isinstance(label, str) for label in categories} == {not isinstance(first, str)}:
+            raise InputError(
+                f"column {column.name!r} held categories like {_some(categories[:3])} in training; got "
+                f"{plain_value(first)!r}; convert it to the type it had."
+            )
 
 
 def _refuse_dirty_numbers(column: RawColumn) -> None:

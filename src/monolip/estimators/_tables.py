@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -14,7 +17,13 @@ from sklearn.utils.validation import check_array
 from monolip.errors import InputError
 from monolip.input_columns import is_missing
 
-__all__ = ["RawColumn", "RawTable", "column_names", "read_table", "refuse_infinite"]
+__all__ = ["RawColumn", "RawTable", "column_names", "read_table", "refuse_infinite", "refuse_labels"]
+
+_EXACT = 2**53  # larger integers are not all floats
+
+
+class InputTypeError(InputError, TypeError):
+    """A value of a type that is neither a number nor a label; scikit-learn expects a TypeError."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +31,19 @@ class RawColumn:
     """values: float64 with NaN for missing, or objects (labels).
 
     categories: not None where the table's own type says "category", listed where it also gives an order.
+    exact: the same values as Python's integers, where floats would merge some of them.
     """
 
     name: str
     values: NDArray[Any]
     categories: tuple[Any, ...] | None = None
     ordered: bool = False
+    exact: NDArray[Any] | None = None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The values as a category sees them."""
+        return self.values if self.exact is None else self.exact
 
     @property
     def is_numeric(self) -> bool:
@@ -49,8 +65,12 @@ class RawTable:
 
     def take(self, rows: NDArray[np.int64]) -> RawTable:
         """Some of the rows."""
-        columns = (RawColumn(c.name, c.values[rows], c.categories, c.ordered) for c in self.columns)
-        return RawTable(tuple(columns), self.named, len(rows))
+        return RawTable(tuple(_rows_of(column, rows) for column in self.columns), self.named, len(rows))
+
+
+def _rows_of(column: RawColumn, rows: NDArray[np.int64]) -> RawColumn:
+    exact = None if column.exact is None else column.exact[rows]
+    return RawColumn(column.name, column.values[rows], column.categories, column.ordered, exact)
 
 
 def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] | None = None) -> RawTable:
@@ -79,6 +99,7 @@ def _refuse_rows(X: Any, frame: Any) -> None:
     for wrong, remedy in (
         (isinstance(frame, nw.Series), "for one column pass X.to_frame(), for one row X.to_frame().T"),
         (isinstance(X, Mapping) and not hasattr(X, "toarray"), "pass pandas.DataFrame(X), or any other data frame"),
+        (type(X).__name__ == "LazyFrame", "pass X.collect()"),
         (isinstance(first, Mapping), "pass pandas.DataFrame(X), or any other data frame"),
     ):
         if wrong:
@@ -101,13 +122,20 @@ def _from_array(X: Any, names: Sequence[str] | None) -> RawTable:
     kinds = {"dtype": None, "ensure_all_finite": False, "ensure_min_features": 1, "input_name": "X"}
     try:
         array = check_array(X, **kinds)  # its messages about shape, sparse and complex data are scikit-learn's own
+        if array.dtype.kind in "US" and isinstance(X, list | tuple):  # one string makes strings of all numbers
+            array = np.array(X, dtype=object)
     except ValueError as error:
         raise InputError(str(error)) from None
-    labels = array.dtype.kind in "OUS" and any(isinstance(v, str) for v in array.ravel().tolist())
-    if not labels:
-        array = array.astype(np.float64, copy=False)
     found = [f"x{j}" for j in range(array.shape[1])] if names is None or len(names) != array.shape[1] else names
-    columns = [RawColumn(name, _from_objects(array[:, j], str(name))) for j, name in enumerate(found)]
+    if array.dtype.kind in "mM":
+        _refuse_type(array.dtype, str(found[0]))
+    exact = array.astype(object) if array.dtype.kind in "iu" and _beyond_floats(array) else None
+    if array.dtype.kind not in "OUS":
+        with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinity, which is refused by name
+            array = array.astype(np.float64, copy=False)
+    columns = [_from_objects(array[:, j], str(name)) for j, name in enumerate(found)]
+    if exact is not None:
+        columns = [RawColumn(c.name, c.values, exact=exact[:, j]) for j, c in enumerate(columns)]
     whole = array if array.dtype.kind == "f" and array.flags.c_contiguous else None
     return RawTable(tuple(columns), False, len(array), whole)
 
@@ -128,38 +156,84 @@ def _from_frame(frame: nw.DataFrame[Any], pick: Sequence[str] | None) -> RawTabl
 def _from_series(series: nw.Series[Any], name: str) -> RawColumn:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return RawColumn(name, np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64))
+        values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        large = dtype.is_integer() and _beyond_floats(values)
+        return RawColumn(name, values, exact=_objects(series) if large else None)
     if dtype in (nw.Categorical, nw.Enum):
         ordered = isinstance(dtype, nw.Enum)  # pandas' ordered categories arrive as this too
         categories = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else ()
-        labels = np.empty(len(series), dtype=object)
-        labels[:] = series.to_list()
-        return RawColumn(name, labels, categories, ordered)
+        return RawColumn(name, _objects(series), categories, ordered)
     if dtype in (nw.String, nw.Object, nw.Unknown):
-        labels = np.empty(len(series), dtype=object)
-        labels[:] = series.to_list()
-        return RawColumn(name, _from_objects(labels, name))
+        return _from_objects(_objects(series), name)
+    _refuse_type(dtype, name)
+
+
+def _objects(series: nw.Series[Any]) -> NDArray[Any]:
+    return _array_of(series.to_list())
+
+
+def _array_of(items: Sequence[Any]) -> NDArray[Any]:
+    """Shape (n,) whatever the items are."""
+    array = np.empty(len(items), dtype=object)
+    for row, item in enumerate(items):
+        array[row] = item
+    return array
+
+
+def _beyond_floats(values: NDArray[Any]) -> bool:
+    """Whether some of these whole numbers, NaN aside, may be no floats."""
+    return bool(((values >= _EXACT) | (values <= -_EXACT)).any())
+
+
+def _refuse_type(dtype: Any, name: str) -> NoReturn:
     raise InputError(
         f"a column holds numbers or categories; got {dtype} in column {name!r}; convert it to numbers (for a date, for "
         "example, days since a day) or to strings."
     )
 
 
-def _from_objects(values: NDArray[Any], name: str) -> NDArray[Any]:
+def _from_objects(values: NDArray[Any], name: str) -> RawColumn:
     """Objects that are all numbers or missing become float64; all labels stay; a mixture is refused."""
     if values.dtype.kind == "f":
-        return values
+        return RawColumn(name, values)
     items = values.tolist()
     strings = [isinstance(v, str) for v in items]
     missing = [is_missing(v) for v in items]
     if not any(strings):
-        return np.array([np.nan if gone else v for v, gone in zip(items, missing, strict=True)], dtype=np.float64)
+        return _from_numbers(items, missing, name)
     if not all(s or gone for s, gone in zip(strings, missing, strict=True)):
         row = strings.index(True)
         raise InputError(
             f"a column holds numbers or strings, not both: strings in numeric column {name!r}; got {items[row]!r} in "
             f"row {row}; clean it, or turn all of it into strings to make it a category."
         )
-    labels = np.empty(len(items), dtype=object)
-    labels[:] = items
-    return labels
+    return RawColumn(name, _array_of(items))
+
+
+def _from_numbers(items: list[Any], missing: list[bool], name: str) -> RawColumn:
+    numbers = np.full(len(items), np.nan)
+    for row, (item, gone) in enumerate(zip(items, missing, strict=True)):
+        if gone:
+            continue
+        if isinstance(item, np.timedelta64) or not isinstance(item, Real | Decimal):
+            raise InputTypeError(
+                "a column holds numbers or categories: every argument must be a string or a number; got "
+                f"{reprlib.repr(item)} in row {row} of column {name!r}; convert it to numbers (for a date, for "
+                "example, days since a day) or to strings."
+            )
+        try:
+            numbers[row] = float(item)
+        except (OverflowError, ValueError) as error:
+            raise InputError(f"column {name!r} holds numbers; {error} in row {row}; rescale the column.") from None
+    large = any(isinstance(item, int) and abs(item) >= _EXACT for item in items)
+    return RawColumn(name, numbers, exact=_array_of(items) if large else None)
+
+
+def refuse_labels(column: RawColumn) -> None:
+    """A column that held numbers in training holds numbers."""
+    if not column.is_numeric:
+        found = "strings" if column.categories is None else "a category type"
+        raise InputError(
+            f"{found} in numeric column {column.name!r}; it held numbers in training; convert it to numbers, for "
+            "example by astype(float)."
+        )

@@ -11,9 +11,10 @@ from sklearn.utils.validation import column_or_1d
 
 from monolip.engine.losses import Loss
 from monolip.errors import InputError
+from monolip.estimators._checks import LARGEST, numbers
 from monolip.output_link import OutputLink
 
-__all__ = ["LOSSES", "Target", "class_target", "number_target", "read_weights"]
+__all__ = ["LOSSES", "NO_OFFSET", "Target", "class_target", "number_target", "read_offsets", "read_weights"]
 
 FloatArray = NDArray[np.float64]
 
@@ -26,12 +27,21 @@ LOSSES = {
     "gamma": "gamma",
     "tweedie": "tweedie",
 }
+NO_OFFSET = (
+    "an offset needs one output: added to every class's logit alike it changes no probability; got an offset for {} "
+    "classes; leave it out, or fit two classes."
+)
+_NOTHING = 1e-30  # of the largest weight: in single precision such a row would not count
+_FAR = 1e12  # no f gets there
 _LOG_LINK = ("poisson", "gamma", "tweedie")
 
 
 @dataclass(frozen=True)
 class Target:
-    """f in the user's units is scale * (what the engine learns) + shift; classes: class numbers, for even folds."""
+    """f in the user's units is scale * (what the engine learns) + shift; classes: class numbers, for even folds.
+
+    deviation: the plain standard deviation that slope caps are counted in (1 under a link).
+    """
 
     y: FloatArray
     loss: Loss
@@ -41,6 +51,7 @@ class Target:
     scale: float = 1.0
     shift: float = 0.0
     classes: NDArray[np.int64] | None = None
+    deviation: float = 1.0
 
     @property
     def n_outputs(self) -> int:
@@ -58,7 +69,7 @@ def number_target(y: Any, loss: str, parameter: float | None, weight: Any, offse
     if loss not in LOSSES:
         raise InputError(f"loss is one of {', '.join(LOSSES)}; got {loss!r}; choose one of them.")
     values = _column(y, n_rows)
-    weights, shifts = read_weights(weight, n_rows), _offsets(offset, n_rows)
+    weights, shifts = read_weights(weight, n_rows), read_offsets(offset, n_rows)
     engine_loss = Loss(LOSSES[loss], parameter)
     engine_loss.resolved()
     if loss in _LOG_LINK:
@@ -66,10 +77,17 @@ def number_target(y: Any, loss: str, parameter: float | None, weight: Any, offse
             need = "greater than 0" if loss == "gamma" else "at least 0, and not all 0"
             raise InputError(f"a target of the {loss} loss is {need}; got {values.min():g}; use another loss.")
         mean = float(np.average(values, weights=weights))
+        if not mean > 0.0:
+            raise InputError(f"a target of the {loss} loss is above 0 in some row that counts; got none; check weights.")
         return Target(values / mean, engine_loss, OutputLink("log"), weights, shifts, 1.0, float(np.log(mean)))
-    shift, scale = _center_and_scale(values if shifts is None else values - shifts, weights, loss != "squared_error")
+    free = values if shifts is None else values - shifts
+    shift, scale = _center_and_scale(free, weights, loss != "squared_error")
+    plain = _center_and_scale(free, weights, False)[1]
     shifts = None if shifts is None else shifts / scale
-    return Target((values - shift) / scale, engine_loss, OutputLink(), weights, shifts, scale, shift)
+    standard = (values - shift) / scale
+    if loss != "squared_error":  # far outliers pull no harder the farther they are, and stay in single precision
+        standard = np.clip(standard, -_FAR, _FAR)
+    return Target(standard, engine_loss, OutputLink(), weights, shifts, scale, shift, deviation=plain)
 
 
 def _center_and_scale(values: FloatArray, weights: FloatArray | None, robust: bool) -> tuple[float, float]:
@@ -82,7 +100,7 @@ def _center_and_scale(values: FloatArray, weights: FloatArray | None, robust: bo
         low, middle, high = np.quantile(part if weights is None else part[weights > 0], [0.25, 0.5, 0.75])
         center, scale = float(middle), float(high - low) / 1.349 or scale
     if not scale > 1e-14 * abs(center):
-        return center * size, 1.0  # a constant target
+        return center * size, 1e-6 * abs(center * size) or 1.0  # a constant target
     return center * size, scale * size
 
 
@@ -90,7 +108,9 @@ def class_target(codes: NDArray[np.int64], labels: Any, weight: FloatArray | Non
     """Two classes: log-odds of the second. More: one logit per class."""
     link = OutputLink("logit" if len(labels) == 2 else "softmax", tuple(labels.tolist()))
     loss = Loss("logistic" if len(labels) == 2 else "softmax")
-    shifts = _offsets(offset, len(codes))
+    if offset is not None and len(labels) > 2:
+        raise InputError(NO_OFFSET.format(len(labels)))
+    shifts = read_offsets(offset, len(codes))
     return Target(codes.astype(np.float64), loss, link, weight, shifts, classes=codes)
 
 
@@ -98,7 +118,7 @@ def read_weights(weight: Any, n_rows: int) -> FloatArray | None:
     """One finite number >= 0 a row, not all 0; a single number counts for every row."""
     if weight is None:
         return None
-    array = np.asarray(weight, dtype=np.float64)
+    array = numbers("sample_weight", weight)
     array = np.full(n_rows, float(array)) if array.ndim == 0 else array
     if array.ndim != 1:
         raise InputError(f"Sample weights must be 1D array or scalar; got shape {array.shape}; pass one number a row.")
@@ -113,25 +133,35 @@ def read_weights(weight: Any, n_rows: int) -> FloatArray | None:
         )
     if not array.any():
         raise InputError("some row must count; got sample weights that are all zero; give a positive one.")
-    return array
+    if not 1e-100 < array.max() < 1e100:
+        array = np.ldexp(array, -np.frexp(array.max())[1])  # exact; sums of 1e307 would overflow
+    return np.where(array < _NOTHING * array.max(), 0.0, array)
 
 
 def _column(y: Any, n_rows: int) -> FloatArray:
     try:
         values = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the target of a regressor is one column of numbers; {error}; convert it.") from None
     if len(values) != n_rows:
         raise InputError(f"X and y must have the same number of rows; got {n_rows} and {len(values)}; match them.")
     if not np.isfinite(values).all():
         raise InputError("the target must be finite: y contains NaN or infinity; drop or fill those rows.")
+    if np.abs(values).max() > LARGEST:
+        raise InputError(f"targets lie within +-{LARGEST:g}; got {values[np.abs(values).argmax()]:g}; rescale y.")
     return values
 
 
-def _offsets(offset: Any, n_rows: int) -> FloatArray | None:
+def read_offsets(offset: Any, n_rows: int) -> FloatArray | None:
+    """One number a row, added to f."""
     if offset is None:
         return None
-    array = np.asarray(offset, dtype=np.float64)
-    if array.shape != (n_rows,) or not np.isfinite(array).all():
+    array = numbers("offset", offset)
+    if array.shape != (n_rows,):
         raise InputError(f"offset is one finite number a row; got shape {array.shape} for {n_rows} rows; correct it.")
+    if not (np.abs(array) <= LARGEST).all():
+        row = int(np.argmin(np.abs(array) <= LARGEST))
+        raise InputError(
+            f"offset is one finite number a row, within +-{LARGEST:g}; got {array[row]} in row {row}; fill or drop it."
+        )
     return array

@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
+from monolip.estimators._checks import check_labels
 from monolip.estimators._freezing import rescale
 from monolip.estimators._tables import read_table, refuse_infinite
 from monolip.estimators._targets import class_target, read_weights
@@ -29,17 +30,31 @@ FloatArray = NDArray[np.float64]
 class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     """A classifier whose probabilities provably rise or fall with the features asked for, bit for bit.
 
-    Two classes: f is the log-odds of the second class in sorted order, and  lower_i <= df/dx_i <= upper_i.
-    More classes: directions belong to a class, ``monotonic_cst={"income": {"high": 1}}``: P(high) never falls in
-    income. Per feature one rising and one falling class can be promised.
+    Two classes: f is the log-odds of the second class in sorted order, and  lower_i <= df/dx_i <= upper_i. A plain +1
+    makes P(second class) rise: of {"bad", "good"} that is "good", of {0, 1} it is 1. To name the class instead, write
+    ``monotonic_cst={"debt": {"bad": 1}}``: P(bad) never falls in debt (and P(good) never rises).
+    More classes: directions always name a class, ``monotonic_cst={"income": {"high": 1}}``; per feature one rising and
+    one falling class can be promised.
 
-    Args: those of MonotonicRegressor, slopes in log-odds per unit, and
+    Args:
+        monotonic_cst: -1, 0 or +1 for each feature (two classes), as an array or a dict by name, or a dict of
+            {feature: {class: -1 or +1}}; None for no direction.
+        slopes: {feature: (lower, upper)} in log-odds per raw unit, two classes only; calibrated linearly.
+        max_slope: a number is in log-odds per standard deviation of the feature; a dict {feature: cap} in log-odds per
+            raw unit; None for a generous cap.
         class_weight: {class: weight}, "balanced" or None.
+        categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
+            type: strings and categories are categories.
+        missing: "state" (a value of its own, no promise), "lowest" or "highest"; or a dict by feature.
+        hidden_layer_sizes, n_estimators, max_iter, batch_size, early_stopping, validation_fraction, n_bins, max_time,
+            warm_start, n_jobs, random_state, verbose: as in MonotonicRegressor, as are the limits: 262,144 rows are
+            trained on at most, f is flat far beyond the training data except in features given in `slopes=`, unseen
+            categories count as the average one, unexpected NaN as the median.
 
-    Attributes: those of MonotonicRegressor, and
+    Attributes:
+        slopes_: what is guaranteed, per raw feature (and class); print it. frozen_: the FrozenNetwork behind it all.
         classes_: the labels, in the order of predict_proba's columns.
-
-    Both feature_names_in_ and n_features_in_ are set by fit.
+        history_, n_iter_, n_features_in_, feature_names_in_: as in MonotonicRegressor.
 
     Example:
         >>> import numpy as np
@@ -94,7 +109,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     _is_classifier = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
-        """Fit on any table; labels of any kind. offset: (n,), added to the log-odds."""
+        """Fit on any table; labels of any kind. offset: (n,), added to the log-odds of two classes."""
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
         table = read_table(X)
@@ -106,20 +121,22 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             )
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise InputError("class labels must be known: y contains NaN or infinity (inf); drop those rows.")
+        check_labels(y, labels)
         check_classification_targets(labels)
         weight = read_weights(sample_weight, table.n_rows)
         classes, codes = np.unique(labels, return_inverse=True)
+        if self.class_weight is not None:
+            balance = compute_sample_weight(self.class_weight, labels)
+            weight = read_weights(balance if weight is None else balance * weight, table.n_rows)
         seen = classes if weight is None else classes[np.unique(codes[weight > 0])]
         if len(seen) < 2:
             raise InputError(
                 f"a classifier needs rows of at least two classes; got only one class, {plain_value(seen[0])!r}; check "
                 "the target."
             )
-        if self.class_weight is not None:
-            balance = compute_sample_weight(self.class_weight, labels)
-            weight = read_weights(balance if weight is None else balance * weight, table.n_rows)
-        self.classes_ = classes
-        return self._fit(table, class_target(codes, classes, weight, offset), classes)
+        self._fit(table, class_target(codes, classes, weight, offset), classes)
+        self.classes_ = classes  # only now: a refit that fails leaves the old model whole
+        return self
 
     def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
         """Log-odds of the second class, shape (n,); with more classes one logit each, shape (n, n_classes)."""
@@ -161,8 +178,12 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         labels = column_or_1d(y)
         codes = np.searchsorted(self.classes_, labels)
         codes = np.minimum(codes, len(self.classes_) - 1)
-        if (self.classes_[codes] != labels).any():
-            raise InputError(f"labels must be among the classes seen in fit, {self.classes_.tolist()}; got others.")
+        wrong = self.classes_[codes] != labels
+        if wrong.any():
+            raise InputError(
+                f"labels must be among the classes seen in fit, {self.classes_.tolist()[:8]}; got "
+                f"{np.unique(labels[wrong]).tolist()[:3]}; drop those rows."
+            )
         return np.asarray(codes, dtype=np.int64)
 
     def _loaded(self, network: FrozenNetwork) -> None:

@@ -24,8 +24,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
     Args:
         monotonic_cst: -1, 0 or +1 for each feature, as an array or a dict by name; None for no direction.
         slopes: {feature: (lower, upper)}, explicit intervals in raw units; such a feature is calibrated linearly.
-        max_slope: a number (target standard deviations per feature standard deviation; log units under a log link) or
-            a dict {feature: cap in raw units}; None for a generous cap.
+        max_slope: a number is in standard deviations (target's per feature's; log units under a log link), not in raw
+            units as in SlopeBounds; a dict {feature: cap} is in raw units; None for a generous cap.
         loss: squared_error, absolute_error, huber, quantile, poisson, gamma or tweedie (the last three: log link).
         loss_parameter: the quantile, Tweedie's power, or Huber's delta in (robust) standard deviations.
         hidden_layer_sizes: widths, even numbers.
@@ -38,12 +38,18 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             type: strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest"; or a dict by feature.
         n_bins: bins of the piecewise-linear encoding of each numeric feature, or "auto".
-        max_time: seconds after which fit ends with what it has; the one setting that costs reproducibility.
+        max_time: seconds after which training ends with what it has (reading and encoding the table are not bounded);
+            the one setting that costs reproducibility.
         warm_start: set before the first fit; fit again with a larger n_estimators adds members.
         n_jobs: threads; changes no bit of the result. random_state: a seed. verbose: show progress.
 
     Of more than 262,144 rows a random part of that size is trained on (the steps would not visit more), so that time
     and memory stay bounded; `predict` works through any table in chunks.
+
+    Beyond the training data f goes on gently as far as four standard deviations from a feature's mean and is flat from
+    there (or from the last value seen, where that lies further out); a feature given in `slopes=` goes on linearly.
+    A category unseen in training counts as the average one. NaN in a column without NaN in training counts as the
+    median (missing="state"), or as the lowest or highest value; in a category as the average one.
 
     Attributes:
         slopes_: what is guaranteed, per raw feature; print it. frozen_: the FrozenNetwork behind every prediction.

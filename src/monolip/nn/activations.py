@@ -10,13 +10,15 @@ from torch import Tensor, nn
 
 from ..errors import StructureError
 from ..ordered import check_group_size
+from .fixed import FixedOptions
 from .normalise import reflect
 from .precision import FullPrecision, check_dtype
+from .widths import check_widths
 
 __all__ = ["GroupSort", "Householder"]
 
 
-class GroupSort(nn.Module):
+class GroupSort(FixedOptions):
     r"""Eq. 12: sorts ascending inside consecutive groups of `group_size`; 1-Lipschitz in every Lp.
 
     Args:
@@ -29,11 +31,11 @@ class GroupSort(nn.Module):
         tensor([1., 3., 2., 5.])
     """
 
+    _fixed = frozenset({"group_size"})
+
     def __init__(self, group_size: int | None = 2) -> None:
         super().__init__()
-        if group_size is not None:
-            check_group_size(group_size, group_size if isinstance(group_size, int) and group_size > 0 else 1)
-        self.group_size = group_size
+        self.group_size = None if group_size is None else check_group_size(group_size, 0)  # every size divides 0
 
     def gain(self, p: float) -> float:
         """Lipschitz constant from Lp to Lp: sorting permutes, so 1 for every p."""
@@ -65,7 +67,7 @@ def _prefers_comparisons(x: Tensor) -> bool:
     return torch.compiler.is_compiling() or (x.numel() > 2048 and not x.requires_grad)
 
 
-class Householder(FullPrecision):
+class Householder(FixedOptions, FullPrecision):
     r"""Eq. 13: z where z.v > 0, else the reflection z - 2 v (v.z) / (v.v), in groups of `group_size`.
 
     Its gain is 1 in L2 but up to sqrt(group_size) in L1 and Linf; the layer after it pays for that (see `normalise`),
@@ -82,6 +84,8 @@ class Householder(FullPrecision):
         tensor([1., 3., 2., 5.])
     """
 
+    _fixed = frozenset({"features", "group_size"})
+
     def __init__(
         self,
         features: int,
@@ -92,7 +96,8 @@ class Householder(FullPrecision):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        check_group_size(group_size, features)
+        (features,) = check_widths(features)
+        group_size = check_group_size(group_size, features)
         if group_size < 2:
             raise StructureError(f"a reflection needs at least 2 coordinates; got group_size={group_size}; use 2.")
         shape = (features // group_size, group_size)

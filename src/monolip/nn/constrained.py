@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import CheckpointError
+from .fixed import FixedOptions
 from .precision import FullPrecision, check_dtype
 from .snapshot import Snapshot, changed, take
 
 __all__ = ["ConstrainedLayer", "PromiseRecord"]
 
 
-class PromiseRecord(nn.Module):
+class PromiseRecord(FixedOptions):
     """A module whose checkpoints carry its promise: loading one made under another promise is an error.
 
     The record travels as a uint8 tensor (JSON), so that `weights_only=True` and safetensors can hold it.
@@ -43,24 +44,30 @@ class PromiseRecord(nn.Module):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        found = state_dict.get(prefix + "_extra_state")
-        where = f"'{prefix.rstrip('.')}'" if prefix else "the whole model"
-        if found is None:
-            raise CheckpointError(
-                f"a checkpoint must carry the promise it was trained under; this one has none for {where} (the key "
-                f"'{prefix}_extra_state' is missing); save with model.state_dict() of the same monolip module."
-            )
-        theirs = _read_record(found, where)
-        ours = json.loads(json.dumps(self.promise_record()))
-        if theirs != ours:
-            changed = sorted(key for key in {*theirs, *ours} if theirs.get(key) != ours.get(key))
-            shown = ", ".join(f"{key}: checkpoint {theirs.get(key)!r}, model {ours.get(key)!r}" for key in changed)
-            raise CheckpointError(
-                f"a checkpoint must be loaded under the promise it was trained with; {where} differs ({shown}); "
-                "build the model with the checkpoint's arguments."
-            )
+        for name, module in self.named_modules():  # all records first: a refused checkpoint must overwrite no layer
+            if isinstance(module, PromiseRecord):
+                _check_record(module, state_dict, f"{prefix}{name}." if name else prefix)
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+
+def _check_record(module: PromiseRecord, state_dict: dict[str, Any], prefix: str) -> None:
+    found = state_dict.get(prefix + "_extra_state")
+    where = f"'{prefix.rstrip('.')}'" if prefix else "the whole model"
+    if found is None:
+        raise CheckpointError(
+            f"a checkpoint must carry the promise it was trained under; this one has none for {where} (the key "
+            f"'{prefix}_extra_state' is missing); save with model.state_dict() of the same monolip module."
+        )
+    theirs = _read_record(found, where)
+    ours = json.loads(json.dumps(module.promise_record()))
+    if theirs != ours:
+        changed = sorted(key for key in {*theirs, *ours} if theirs.get(key) != ours.get(key))
+        shown = ", ".join(f"{key}: checkpoint {theirs.get(key)!r}, model {ours.get(key)!r}" for key in changed)
+        raise CheckpointError(
+            f"a checkpoint must be loaded under the promise it was trained with; {where} differs ({shown}); "
+            "build the model with the checkpoint's arguments."
         )
 
 
@@ -81,7 +88,8 @@ class ConstrainedLayer(PromiseRecord, FullPrecision):
     """A layer that multiplies by `effective_weight`, a feasible function of its plain parameters.
 
     In training mode, and whenever gradients to the parameters are wanted, the effective weight is computed afresh. In
-    eval mode it is cached; the cache notices every change of the parameters (in-place, `.data`, loading, moving).
+    eval mode it is cached; the cache notices every change of the parameters (in-place, `.data`, numpy, loading,
+    moving), but no code outside torch and numpy that kept a raw pointer and writes through it later.
     """
 
     weight: nn.Parameter
@@ -105,8 +113,8 @@ class ConstrainedLayer(PromiseRecord, FullPrecision):
         check_dtype(weight.dtype)
         return self.constrain(weight)
 
-    def forward_weight(self) -> Tensor:
-        """`effective_weight`, taken from the cache in eval mode as long as no bit it depends on has changed."""
+    def _forward_weight(self) -> Tensor:
+        """`effective_weight`, or in eval mode the cached tensor itself as long as no bit it depends on has changed."""
         if self.training or torch.compiler.is_compiling():
             return self.effective_weight
         sources = self.sources()

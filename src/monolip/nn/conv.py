@@ -31,6 +31,8 @@ class LipschitzConv2d(ConstrainedLayer):
     Shape: (n, in_channels, h, w) -> (n, out_channels, h', w').
     """
 
+    _fixed = frozenset({"norm", "bound", "gradient"})
+
     norm = Norm.LINF_TO_LINF
 
     def __init__(
@@ -49,7 +51,7 @@ class LipschitzConv2d(ConstrainedLayer):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        check_bound(bound)
+        check_bound(bound, dtype)
         if gradient not in ("straight-through", "exact"):
             raise StructureError(f'gradient must be "straight-through" or "exact"; got {gradient!r}; use one of them.')
         self.bound, self.gradient = float(bound), gradient
@@ -69,7 +71,7 @@ class LipschitzConv2d(ConstrainedLayer):
 
     def forward(self, x: Tensor) -> Tensor:
         convolve = self._plain[0]._conv_forward
-        return with_full_precision(convolve, x, self.forward_weight(), self.bias, not self.training, True)
+        return with_full_precision(convolve, x, self._forward_weight(), self.bias, not self.training, True)
 
     def promise_record(self) -> dict[str, Any]:
         return {"norm": self.norm.name, "bound": self.bound, "convolution": True}

@@ -2,75 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import SlopeError
+from ..errors import SlopeError, StructureError
 from ..slope_set import SlopeSet
 from ..slopes import SlopeBounds
-from . import init
-from .activations import GroupSort
+from .constants import PromiseConstants, rounded_inwards
 from .constrained import PromiseRecord
-from .convex_layers import MixingLinear, SlopeLinear
-from .mlp import check_widths
+from .convex_trunk import ConvexTrunk
 from .precision import check_features
 from .trunks import check_outputs, group_outputs
+from .widths import check_widths
 
 __all__ = ["ConvexMLP"]
 
 
-class ConvexTrunk(nn.Module):
-    """first layer -> (GroupSort -> mixing layer)*: gradients are convex combinations of first-layer rows."""
-
-    def __init__(
-        self, promise: SlopeSet, out_features: int, hidden: Sequence[int], group_size: int | None, **first: Any
-    ) -> None:
-        super().__init__()
-        widths = (*hidden, out_features)
-        dtype = first.get("dtype")
-        layers: list[nn.Module] = [SlopeLinear(promise, widths[0], **first)]
-        for before, after in pairwise(widths):
-            GroupSort(group_size).size_for(before)
-            layers += [GroupSort(group_size), MixingLinear(before, after, dtype=dtype)]
-        self.layers = nn.ModuleList(layers)
-        self.reset_parameters()
-
-    @property
-    def first(self) -> SlopeLinear:
-        layer = self.layers[0]
-        assert isinstance(layer, SlopeLinear)
-        return layer
-
-    @property
-    def mixing(self) -> list[MixingLinear]:
-        return [layer for layer in self.layers if isinstance(layer, MixingLinear)]
-
-    @property
-    def group_sizes(self) -> tuple[int, ...]:
-        sorts = [layer for layer in self.layers if isinstance(layer, GroupSort)]
-        widths = [self.first.weight.shape[0], *[layer.weight.shape[0] for layer in self.mixing]]
-        return tuple(sort.size_for(width) for sort, width in zip(sorts, widths, strict=False))
-
-    def reset_parameters(self) -> None:
-        self.first.reset_parameters()
-        for layer in self.mixing:
-            layer.reset_parameters(init.spread_for_depth(len(self.mixing)))
-        if self.mixing:
-            points = torch.randn_like(self.first.weight)
-            init.hinge_(self.first, points, self.group_sizes[0])
-
-    def forward(self, x: Tensor) -> Tensor:
-        for layer in self.layers:
-            x = layer(x)
-        return x
-
-
-class ConvexMLP(PromiseRecord):
+class ConvexMLP(PromiseRecord, PromiseConstants):
     r"""f with lower_ik <= df_k/dx_i <= upper_ik for every x, at any parameters (convex form, Theorem 1).
 
     Args:
@@ -91,6 +44,8 @@ class ConvexMLP(PromiseRecord):
         True
     """
 
+    _fixed = frozenset({"promise", "slopes", "out_features", "outputs", "in_features"})
+
     def __init__(
         self,
         slopes: SlopeBounds | SlopeSet,
@@ -109,19 +64,18 @@ class ConvexMLP(PromiseRecord):
                 "SlopeBounds.from_monotonic_cst([1, 0, -1], max_slope=...)."
             )
         bounds = slopes.bounds if isinstance(slopes, SlopeSet) else slopes
-        widths = check_widths(bounds.n_features, out_features, hidden)
+        widths, (out_features,) = check_widths(hidden), check_widths(out_features)
         check_outputs(bounds, out_features)
-        self.promise, self.out_features = slopes, out_features
-        self.outputs: list[list[int]] = []
-        trunks = []
-        for k, (outputs, factors) in enumerate(_groups(bounds, out_features)):
-            promise = slopes if isinstance(slopes, SlopeSet) else SlopeSet(bounds.for_output(outputs[0]))
-            first = {"initial_slope": initial_slope, "gradient": gradient, "dtype": dtype}
-            trunks.append(ConvexTrunk(promise, len(outputs), widths, group_size, **first))
-            self.outputs.append(outputs)
-            factor = torch.tensor(factors, dtype=trunks[-1].first.weight.dtype)
-            self.register_buffer(f"_factor_{k}", factor, persistent=False)
-        self.trunks = nn.ModuleList(trunks)
+        self.promise, self.in_features, self.out_features = slopes, bounds.n_features, out_features
+        groups = _groups(bounds, out_features)
+        self.outputs = [outputs for outputs, _ in groups]
+        self._exact_factors = [factors for _, factors in groups]
+        first = {"initial_slope": initial_slope, "gradient": gradient, "dtype": dtype}
+        sizes = [len(outputs) for outputs in self.outputs]
+        made = [ConvexTrunk(self._promise_of(k), n, widths, group_size, **first) for k, n in enumerate(sizes)]
+        self.trunks = nn.ModuleList(made)
+        self._checked: tuple[nn.Module, ...] = tuple(made)
+        self.build_constants()
         order = np.argsort(np.concatenate(self.outputs))
         self._order = None if np.array_equal(order, np.arange(out_features)) else order.tolist()
 
@@ -130,9 +84,31 @@ class ConvexMLP(PromiseRecord):
         """The promised intervals."""
         return self.promise.bounds if isinstance(self.promise, SlopeSet) else self.promise
 
-    @property
-    def in_features(self) -> int:
-        return self.slopes.n_features
+    def _promise_of(self, k: int) -> SlopeSet:
+        """What trunk k keeps: the set, or the intervals of the first output it serves."""
+        if isinstance(self.promise, SlopeSet):
+            return self.promise
+        return SlopeSet(self.promise.for_output(self.outputs[k][0]))
+
+    def _like(self) -> Tensor:
+        return next(self.trunks.parameters())
+
+    def _constants(self, dtype: torch.dtype) -> dict[str, Tensor]:
+        return {f"_factor_{k}": rounded_inwards(f, dtype, -math.inf) for k, f in enumerate(self._exact_factors)}
+
+    def _check(self) -> None:
+        """Every trunk keeps its part of the promise; `forward` asks again, since `trunks` can be changed."""
+        trunks = tuple(self.trunks)
+        if trunks == self._checked:
+            return
+        promises = [self._promise_of(k) for k in range(len(self.outputs))]
+        keeps = [type(trunk) is ConvexTrunk and trunk.keeps(p) for trunk, p in zip(trunks, promises, strict=False)]
+        if len(trunks) != len(promises) or not all(keeps):
+            raise StructureError(
+                f"each of the {len(promises)} trunks of a ConvexMLP must keep its part of the promise; got other ones ("
+                f"{', '.join(type(trunk).__name__ for trunk in trunks) or 'none'}); build a new ConvexMLP."
+            )
+        self._checked = trunks
 
     def factors(self, k: int) -> Tensor:
         """Output factors of trunk k: f = factor * trunk."""
@@ -141,7 +117,8 @@ class ConvexMLP(PromiseRecord):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., n_features) -> (..., out_features)."""
-        check_features(x, self.slopes.n_features, self.slopes.feature_names)
+        check_features(x, self.in_features, self.slopes.feature_names)
+        self._check()
         if len(self.outputs) == 1 and len(self.outputs[0]) == 1:
             only: Tensor = self.trunks[0](x)
             return only
@@ -159,7 +136,14 @@ class ConvexMLP(PromiseRecord):
         return f"promise:\n{self.promise}"
 
     def promise_record(self) -> dict[str, Any]:
-        return {"form": "convex", "lower": self.slopes.lower.tolist(), "upper": self.slopes.upper.tolist()}
+        names = self.slopes.feature_names
+        return {
+            "form": "convex",
+            "lower": self.slopes.lower.tolist(),
+            "upper": self.slopes.upper.tolist(),
+            "feature_names": None if names is None else list(names),
+            "group_sizes": [trunk.group_sizes for trunk in self.trunks],
+        }
 
     @torch.no_grad()
     def wire_lattice(self, x: Tensor, minima: int, spread: float) -> None:
@@ -174,4 +158,4 @@ class ConvexMLP(PromiseRecord):
 def _groups(bounds: SlopeBounds, out_features: int) -> list[tuple[list[int], Any]]:
     if bounds.n_outputs is None:
         return [(list(range(out_features)), np.ones(out_features))]
-    return group_outputs(np.vstack([bounds.lower, bounds.upper]))
+    return group_outputs(bounds.lower, bounds.upper)

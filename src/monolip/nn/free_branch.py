@@ -12,6 +12,8 @@ from ..free_branch import FreeBranch
 from ..frozen import FrozenNetwork
 from ..slopes import SlopeBounds
 from .convex_mlp import ConvexMLP
+from .fixed import FixedOptions
+from .freezable import check_is_data, check_no_hooks
 from .slope_bounded import SlopeBounded
 
 __all__ = ["WithFreeBranch"]
@@ -19,7 +21,7 @@ __all__ = ["WithFreeBranch"]
 _NAMES = {nn.Identity: "identity", nn.ReLU: "relu", nn.Tanh: "tanh", nn.SiLU: "silu"}
 
 
-class WithFreeBranch(nn.Module):
+class WithFreeBranch(FixedOptions):
     r"""f(x, u) = network([x, branch(u)]): slopes promised for x, nothing promised for u.
 
     The branch may be anything (an image backbone, an embedding); whatever it computes does not depend on x, so
@@ -42,6 +44,8 @@ class WithFreeBranch(nn.Module):
         0        increasing  [0, 1]
     """
 
+    _fixed = frozenset({"slopes", "branch_features"})
+
     def __init__(self, network: ConvexMLP | SlopeBounded, branch: nn.Module, branch_features: int) -> None:
         super().__init__()
         if not isinstance(network, ConvexMLP | SlopeBounded):
@@ -49,10 +53,11 @@ class WithFreeBranch(nn.Module):
                 f"the network behind a free branch must carry slopes; got {type(network).__name__}; use ConvexMLP or "
                 "SlopeBounded."
             )
-        if not 0 < branch_features < network.in_features:
+        is_int = isinstance(branch_features, int) and not isinstance(branch_features, bool)
+        if not is_int or not 0 < branch_features < network.in_features:
             raise StructureError(
                 f"the branch must feed some of the {network.in_features} inputs, not all; got branch_features="
-                f"{branch_features}; the network's slopes list the constrained features first, then the branch's."
+                f"{branch_features!r}; the network's slopes list the constrained features first, then the branch's."
             )
         self.network, self.branch, self.branch_features = network, branch, branch_features
 
@@ -78,6 +83,7 @@ class WithFreeBranch(nn.Module):
 
         A branch is stored when it is dense: nn.Linear with ReLU, Tanh, SiLU or nothing after it.
         """
+        check_is_data(self, WithFreeBranch)
         frozen: FrozenNetwork = self.network.freeze()
         if from_features:
             return frozen
@@ -89,6 +95,7 @@ def _dense(branch: nn.Module) -> FreeBranch:
     weights: list[Any] = []
     biases: list[Any] = []
     activations: list[str] = []
+    check_no_hooks(branch)
     for layer in layers:
         if type(layer) is nn.Linear:
             weight = layer.weight.detach().double().cpu().numpy()

@@ -22,30 +22,37 @@ from ..paper_form import Activation, PaperForm, Rectify, Reflect, Sort, norm_is_
 from ..slopes import SlopeBounds
 from .activations import GroupSort, Householder
 from .conv import LipschitzConv2d
+from .convex_mlp import ConvexMLP
+from .convex_trunk import ConvexTrunk
+from .freezable import check_is_data, check_no_hooks
 from .linear import LipschitzLinear
 from .mlp import LipschitzMLP
 from .normalise import normalise
 from .sequential import LipschitzSequential
+from .slope_bounded import SlopeBounded
+from .trunks import per_output
 
 __all__ = ["freeze_convex", "freeze_lipschitz", "freeze_slope_bounded"]
 
 FloatArray = NDArray[np.float64]
-_FORWARDS = (LipschitzSequential.forward, LipschitzMLP.forward)  # a subclass with its own computes something else
 Layers = tuple[list[FloatArray], list[FloatArray], list[Activation], list[Norm]]
 
 
 def freeze_convex(model: Any) -> FrozenNetwork:
     """ConvexMLP -> convex form: slopes clipped or projected exactly, mixing rows with sum exactly 1."""
+    check_is_data(model, ConvexMLP)
+    check_no_hooks(model)
+    model._check()
     trunks = []
     for k, trunk in enumerate(model.trunks):
+        check_is_data(trunk, ConvexTrunk)
         first = trunk.first.promise.exact(_numpy(trunk.first.effective_weight))
         mixing = [on_simplex(_numpy(layer.constrain(layer.weight.detach().double()))) for layer in trunk.mixing]
         biases = [_numpy(layer.bias) for layer in (trunk.first, *trunk.mixing)]
-        outputs, factors = np.array(model.outputs[k]), _numpy(model.factors(k))
-        for factor in np.unique(factors):
-            rows = np.flatnonzero(factors == factor)
-            bounds = model.slopes.for_output(int(outputs[rows[0]]))
-            weights = [np.clip(factor * first, bounds.lower, bounds.upper) if factor != 1 else first, *mixing]
+        outputs, factors = np.array(model.outputs[k]), model._exact_factors[k]
+        for rows in _alike(model.slopes, model.outputs[k], factors):
+            bounds, factor = model.slopes.for_output(int(outputs[rows[0]])), factors[rows[0]]
+            weights = [np.clip(factor * first, bounds.lower, bounds.upper), *mixing]
             weights[-1] = weights[-1][rows]
             parts = [factor * bias for bias in biases]
             parts[-1] = parts[-1][rows]
@@ -56,21 +63,23 @@ def freeze_convex(model: Any) -> FrozenNetwork:
 
 def freeze_slope_bounded(model: Any) -> FrozenNetwork:
     """SlopeBounded -> convex form for GroupSort networks of the (1,inf)-then-inf scheme, paper form otherwise."""
+    check_is_data(model, SlopeBounded)
+    check_no_hooks(model)
     slopes: SlopeBounds = model.slopes
-    center = np.broadcast_to(slopes.center.reshape(slopes.n_features, -1), (slopes.n_features, model.out_features)).T
-    radius = np.broadcast_to(slopes.radius.reshape(slopes.n_features, -1), (slopes.n_features, model.out_features)).T
+    center, radius = per_output(slopes.center, model.out_features).T, per_output(slopes.radius, model.out_features).T
     trunks: list[Trunk] = []
-    for k, module in enumerate(model.trunks):
-        factors = _factors_of(radius, model.outputs[k])
-        trunks += _trunks(_layers_of(module), model.outputs[k], center, radius[model.outputs[k][0]], factors, slopes)
+    for module, outputs, factors in zip(model.trunks, model.outputs, model._exact_factors, strict=True):
+        trunks += _trunks(_layers_of(module), outputs, center, radius[outputs[0]], factors, slopes)
     return FrozenNetwork(slopes, (tuple(trunks),))
 
 
-def _factors_of(radius: FloatArray, outputs: list[int]) -> FloatArray:
-    from .trunks import group_outputs
-
-    ((_, factors),) = group_outputs(np.ascontiguousarray(radius[outputs].T))
-    return factors
+def _alike(slopes: SlopeBounds, outputs: list[int], factors: FloatArray) -> list[list[int]]:
+    """Positions of the outputs that have the same intervals and the same factor, bit for bit."""
+    groups: dict[Any, list[int]] = {}
+    for row, (output, factor) in enumerate(zip(outputs, factors.tolist(), strict=True)):
+        bounds = slopes.for_output(output)
+        groups.setdefault((bounds.lower.tobytes(), bounds.upper.tobytes(), factor), []).append(row)
+    return list(groups.values())
 
 
 def freeze_lipschitz(model: LipschitzSequential) -> FrozenNetwork:
@@ -88,10 +97,8 @@ def _trunks(
 ) -> list[Trunk]:
     """One form for each distinct residual and factor among the outputs of a module."""
     weights, biases, activations, norms = layers
-    keys = [(center[o].tobytes(), float(f)) for o, f in zip(outputs, factors, strict=True)]
     trunks = []
-    for key in dict.fromkeys(keys):
-        rows = [i for i, other in enumerate(keys) if other == key]
+    for rows in _alike(slopes, outputs, factors):  # equal intervals have equal residuals
         form: PaperForm | ConvexForm = PaperForm(
             weights=(*weights[:-1], weights[-1][rows]),
             biases=(*biases[:-1], biases[-1][rows]),
@@ -110,11 +117,9 @@ def _trunks(
 @torch.no_grad()
 def _layers_of(module: nn.Module) -> Layers:
     """Weights of norm at most 1 exactly, biases divided by the bounds so far, activations and norms."""
-    if not isinstance(module, LipschitzSequential) or type(module).forward not in _FORWARDS:
-        raise FreezeError(
-            f"only LipschitzMLP and LipschitzSequential can be frozen; got {type(module).__name__}; its forward pass "
-            "is code, and a FrozenNetwork holds data alone."
-        )
+    check_is_data(module, LipschitzMLP, LipschitzSequential)
+    check_no_hooks(module)
+    assert isinstance(module, LipschitzSequential)
     module._check()
     layers: Layers = ([], [], [], [])
     weights, biases, activations, norms = layers

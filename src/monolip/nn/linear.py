@@ -17,6 +17,7 @@ from .constrained import ConstrainedLayer
 from .normalise import normalise
 from .precision import check_dtype, with_full_precision
 from .projection import project_, watch
+from .widths import check_widths
 
 __all__ = ["LipschitzLinear"]
 
@@ -31,8 +32,8 @@ class LipschitzLinear(ConstrainedLayer):
         rule: how an infeasible weight becomes feasible (`monolip.norms.Rule`).
         per_vector: constrain each column, entry or row by itself (Eq. 10), not the whole matrix (Eq. 9).
         gradient: "straight-through" (a saturated weight may always move inwards) or "exact".
-        enforce: "forward" constrains in the forward pass; "step" also projects the stored weight after every
-            optimiser step, so that `weight` itself is feasible whenever it is read.
+        enforce: "forward" constrains in the forward pass; "step" also projects the stored weight, so that `weight`
+            itself is feasible whenever `optimizer.step()` has returned (see `project_`).
 
     Shape: (..., in_features) -> (..., out_features).
 
@@ -42,6 +43,8 @@ class LipschitzLinear(ConstrainedLayer):
         >>> round(Norm.LINF_TO_LINF.of(layer.effective_weight.detach()), 6)
         0.5
     """
+
+    _fixed = frozenset({"in_features", "out_features", "norm", "bound", "rule", "per_vector", "gradient", "enforce"})
 
     def __init__(
         self,
@@ -59,9 +62,9 @@ class LipschitzLinear(ConstrainedLayer):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__()
-        check_bound(bound)
+        check_bound(bound, dtype)
         check_choices(norm, rule, gradient, enforce)
-        self.in_features, self.out_features = in_features, out_features
+        self.in_features, self.out_features = in_features, out_features = check_widths((in_features, out_features))
         self.norm, self.bound, self.rule, self.per_vector = norm, float(bound), rule, per_vector
         self.gradient, self.enforce = gradient, enforce
         self._after: tuple[Householder, ...] = ()  # a tuple, so that torch does not register it as a submodule
@@ -90,11 +93,6 @@ class LipschitzLinear(ConstrainedLayer):
             raise StructureError(
                 "the Euclidean projection knows no Householder gain; got rule=PROJECT after Householder; use Rule.CAP."
             )
-        if self._after and self._after[0] is not activation:
-            raise StructureError(
-                "a layer pays for the gain of one Householder activation; this one follows another already; give each "
-                "its own LipschitzLinear."
-            )
         self._after = (activation,)
 
     def constrain(self, weight: Tensor) -> Tensor:
@@ -112,7 +110,7 @@ class LipschitzLinear(ConstrainedLayer):
         return (self.weight, self._after[0].directions) if self._after else (self.weight,)
 
     def forward(self, x: Tensor) -> Tensor:
-        return with_full_precision(functional.linear, x, self.forward_weight(), self.bias, not self.training)
+        return with_full_precision(functional.linear, x, self._forward_weight(), self.bias, not self.training)
 
     def promise_record(self) -> dict[str, Any]:
         return {"norm": self.norm.name, "bound": self.bound, "rule": self.rule.name, "per_vector": self.per_vector}
@@ -135,9 +133,17 @@ class LipschitzLinear(ConstrainedLayer):
         return f"{self.in_features}, {self.out_features}, norm={self.norm.name}, bound={self.bound:g}"
 
 
-def check_bound(bound: float) -> None:
+def check_bound(bound: float, dtype: torch.dtype | None = None) -> None:
     if isinstance(bound, bool) or not isinstance(bound, int | float) or not (math.isfinite(bound) and bound > 0):
         raise SlopeError(f"a bound must be positive and finite; got {bound!r}; pass a number greater than 0.")
+    dtype = dtype or torch.get_default_dtype()
+    check_dtype(dtype)
+    kind = torch.finfo(dtype)
+    if not kind.tiny <= bound <= kind.max / 4:  # sums and ranges of weights must not overflow
+        raise SlopeError(
+            f"a bound must have all its digits in {dtype} ({kind.tiny:.1e} to {kind.max / 4:.1e}); got {bound!r}; "
+            "rescale the inputs or use dtype=torch.float64."
+        )
 
 
 def check_choices(norm: Norm, rule: Rule, gradient: str, enforce: str) -> None:

@@ -12,14 +12,14 @@ from ..errors import StructureError
 from ..norms import Norm, Rule
 from . import init
 from .activations import GroupSort, Householder
-from .constrained import PromiseRecord
 from .linear import LipschitzLinear, check_bound
 from .sequential import LipschitzSequential
+from .widths import check_widths
 
 __all__ = ["LipschitzMLP"]
 
 
-class LipschitzMLP(PromiseRecord, LipschitzSequential):
+class LipschitzMLP(LipschitzSequential):
     r"""g with |g(x) - g(y)| <= bound |x - y|_1 in every output (Eq. 3 with p = 1), at any parameters.
 
     Args:
@@ -45,6 +45,8 @@ class LipschitzMLP(PromiseRecord, LipschitzSequential):
         True
     """
 
+    _fixed = frozenset({"bound", "budget"})
+
     def __init__(
         self,
         in_features: int,
@@ -62,29 +64,19 @@ class LipschitzMLP(PromiseRecord, LipschitzSequential):
         enforce: Literal["forward", "step"] = "forward",
         dtype: torch.dtype | None = None,
     ) -> None:
-        check_bound(bound)
+        check_bound(bound, dtype)
         if budget not in ("input", "layers"):
             raise StructureError(f'budget must be "input" or "layers"; got {budget!r}; use one of them.')
-        widths = (in_features, *check_widths(in_features, out_features, hidden), out_features)
+        widths = check_widths((in_features, *check_widths(hidden), out_features))
         depth = len(widths) - 1
         share = 1.0 if budget == "input" else float(bound) ** (1.0 / depth)
         chain = _norms_for(norms, depth)
+        options: dict[str, Any] = {"rule": rule, "per_vector": per_vector, "gradient": gradient, "enforce": enforce}
         layers: list[nn.Module] = []
         for k in range(depth):
             if k:
                 layers.append(make_activation(activation, widths[k], group_size, dtype))
-            layer = LipschitzLinear(
-                widths[k],
-                widths[k + 1],
-                chain[k],
-                bound=share,
-                rule=rule,
-                per_vector=per_vector,
-                gradient=gradient,
-                enforce=enforce,
-                dtype=dtype,
-            )
-            layers.append(layer)
+            layers.append(LipschitzLinear(widths[k], widths[k + 1], chain[k], bound=share, dtype=dtype, **options))
         super().__init__(*layers)
         self.bound, self.budget = float(bound), budget
         self.reset_parameters()
@@ -99,9 +91,8 @@ class LipschitzMLP(PromiseRecord, LipschitzSequential):
                 nn.init.zeros_(layer.bias)
         if len(linear) > 1:
             first = linear[0]
-            scale = self.input_scale
-            points = torch.randn(first.out_features, first.in_features) * scale
-            init.hinge_(first, points.to(first.weight), _group_size(self.layers[1], first.out_features))
+            points = torch.randn(first.out_features, first.in_features).to(first.weight) * self.input_scale
+            init.hinge_(first, points, _group_size(self.layers[1], first.out_features))
 
     @property
     def input_scale(self) -> float:
@@ -117,16 +108,7 @@ class LipschitzMLP(PromiseRecord, LipschitzSequential):
         return f"bound={self.bound:g}, budget={self.budget!r}"
 
     def promise_record(self) -> dict[str, Any]:
-        return {"bound": self.bound, "budget": self.budget, "norms": [norm.name for norm in self.norms]}
-
-
-def check_widths(in_features: int, out_features: int, hidden: Sequence[int]) -> tuple[int, ...]:
-    """Hidden widths as a tuple of positive ints."""
-    widths = (hidden,) if isinstance(hidden, int) else tuple(hidden)
-    for width in (in_features, *widths, out_features):
-        if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-            raise StructureError(f"widths must be positive ints; got {width!r}; pass e.g. hidden=(32, 32).")
-    return widths
+        return {**super().promise_record(), "bound": self.bound, "budget": self.budget}
 
 
 def make_activation(

@@ -1,8 +1,10 @@
-"""Projection after each optimiser step (Gouk et al., Algorithm 2): stored weights are feasible whenever they are read.
+"""Projection after each optimiser step (Gouk et al., Algorithm 2): stored weights are feasible between steps.
 
-Layers built with `enforce="step"` register here. One hook, which every torch optimiser calls after `step()`, projects
-the registered weights in place, the last step included; `state_dict()` does so too, for loops that write weights by
-hand. The forward pass itself always multiplies by a feasible weight, projected or not.
+Layers built with `enforce="step"` register here. One hook, which every torch optimiser calls at the end of `step()`,
+projects the registered weights in place, the last step included; `state_dict()` does so too, for loops that write
+weights by hand. So `weight` is feasible once `optimizer.step()` has returned. It need not be while a step is under
+way: a closure (LBFGS) and an optimiser's own step hooks run before the projection. There, as everywhere, the forward
+pass and `effective_weight` are feasible, projected or not.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, TypeGuard
 
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ..errors import PromiseError, StructureError
 from ..norms import Norm, check_chain
 from .activations import GroupSort, Householder
+from .constrained import PromiseRecord
 from .conv import LipschitzConv2d
 from .linear import LipschitzLinear
 
@@ -22,7 +23,7 @@ __all__ = ["LipschitzSequential"]
 _UNIT_GAIN = (nn.ReLU, nn.Tanh, nn.Identity, nn.Hardtanh, nn.Flatten)
 
 
-class LipschitzSequential(nn.Module):
+class LipschitzSequential(PromiseRecord):
     r"""g = last . ... . first with |g(x) - g(y)|_inf <= lipschitz_bound |x - y|_domain, checked when built.
 
     Accepts LipschitzLinear, LipschitzConv2d, GroupSort, Householder and element-wise 1-Lipschitz activations of
@@ -41,20 +42,26 @@ class LipschitzSequential(nn.Module):
     def __init__(self, *layers: nn.Module) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
-        self._checked: tuple[nn.Module, ...] = ()
+        self._checked: tuple[tuple[Any, ...], ...] = ()
         self._check()
 
     def _check(self) -> None:
         """Refuse layers that do not compose; `forward` asks again, since `layers` can be changed after construction."""
-        layers = tuple(self.layers)
-        if layers and layers == self._checked:
+        if self._checked and _facts(self.layers) == self._checked:
             return
+        layers = tuple(self.layers)
         constrained = [layer for layer in layers if _is_constrained(layer)]
         if not constrained or layers[0] is not constrained[0]:
             raise StructureError("a Lipschitz network starts with a constrained layer; got none; add LipschitzLinear.")
         check_chain([layer.norm for layer in constrained])
+        paid: dict[nn.Module, nn.Module] = {}
         for before, layer in pairwise(layers):
             if isinstance(layer, LipschitzLinear):
+                if isinstance(before, Householder) and paid.setdefault(layer, before) is not before:
+                    raise StructureError(
+                        "a layer pays for the gain of one Householder activation; this one follows two of them; give "
+                        "each its own LipschitzLinear."
+                    )
                 layer.follow(before)
             elif isinstance(before, Householder):
                 raise PromiseError(
@@ -63,12 +70,12 @@ class LipschitzSequential(nn.Module):
                 )
         if isinstance(layers[-1], Householder):
             raise PromiseError("the gain of Householder is paid by the layer after it; got none; end with a layer.")
-        self._checked = layers
+        self._checked = _facts(layers)
 
     def constrained_layers(self) -> Iterator[LipschitzLinear | LipschitzConv2d]:
         """The layers that carry a norm."""
         self._check()
-        return (layer for layer in self._checked if isinstance(layer, LipschitzLinear | LipschitzConv2d))
+        return (layer for layer in self.layers if isinstance(layer, LipschitzLinear | LipschitzConv2d))
 
     @property
     def input_scale(self) -> float:
@@ -99,7 +106,7 @@ class LipschitzSequential(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         self._check()
-        for layer in self._checked:
+        for layer in self.layers:
             x = layer(x)
         return x
 
@@ -109,12 +116,34 @@ class LipschitzSequential(nn.Module):
 
         return freeze_lipschitz(self)
 
+    def promise_record(self) -> dict[str, Any]:
+        others = [layer for layer in self.layers if not _is_constrained(layer)]
+        return {"norms": [norm.name for norm in self.norms], "activations": [_describe(layer) for layer in others]}
+
     @torch.no_grad()
     def wire_lattice(self, x: Tensor, minima: int, spread: float) -> None:
         """See `init.lattice_`."""
         from .lattice import wire_paper
 
         wire_paper(self, x, minima)
+
+
+def _facts(layers: Iterable[nn.Module]) -> tuple[tuple[Any, ...], ...]:
+    """What the check depends on and torch lets people change: the layers, their classes, slopes and reflections."""
+    return tuple((layer, type(layer), _changeable(layer)) for layer in layers)
+
+
+def _changeable(layer: nn.Module) -> Any:
+    if isinstance(layer, LipschitzLinear):
+        return layer._after
+    return layer.negative_slope if isinstance(layer, nn.LeakyReLU) else None
+
+
+def _describe(activation: nn.Module) -> str:
+    """An activation as checkpoints record it; the directions of a Householder are parameters, not options."""
+    if isinstance(activation, Householder):
+        return f"Householder(group_size={activation.group_size})"
+    return repr(activation)
 
 
 def _is_constrained(layer: nn.Module) -> TypeGuard[LipschitzLinear | LipschitzConv2d]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,12 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..errors import PromiseError, SlopeError, StructureError
+from ..errors import PromiseError, StructureError
 from ..slopes import SlopeBounds
+from .constants import PromiseConstants, rounded_inwards
 from .constrained import PromiseRecord
 from .mlp import LipschitzMLP
-from .precision import FullPrecision, check_features, with_full_precision
-from .trunks import check_outputs, group_outputs
+from .precision import check_dtype, check_features, with_full_precision
+from .trunks import check_outputs, group_by_radius, per_output
+from .widths import check_widths
 
 __all__ = ["LipschitzModule", "SlopeBounded"]
 
@@ -38,7 +41,7 @@ class LipschitzModule(Protocol):
     def out_features(self) -> int: ...
 
 
-class SlopeBounded(PromiseRecord, FullPrecision):
+class SlopeBounded(PromiseRecord, PromiseConstants):
     r"""Eq. 4: f_k(x) = center_k . x + s_k g_k(radius * x) / |g|, hence lower <= df_k/dx_i <= upper for every x.
 
     The paper's f = g + lambda sum_{i in S} x_i is center = lambda on S, radius = lambda. The bound of g is asked of g
@@ -60,35 +63,23 @@ class SlopeBounded(PromiseRecord, FullPrecision):
         True
     """
 
+    _fixed = frozenset({"slopes", "out_features", "outputs", "in_features"})
+
     def __init__(self, module: nn.Module | Sequence[nn.Module], slopes: SlopeBounds) -> None:
         super().__init__()
-        modules = [module] if isinstance(module, nn.Module) else list(module)
+        modules = [module] if isinstance(module, nn.Module) or not isinstance(module, Iterable) else list(module)
         for candidate in modules:
             check_states_its_bound(candidate)
-        if not isinstance(slopes, SlopeBounds):
-            raise SlopeError(
-                f"SlopeBounded keeps intervals (SlopeBounds); got {type(slopes).__name__}; use ConvexMLP, which keeps "
-                "any slope set."
-            )
         self.out_features = sum(_outputs_of(m) for m in modules)
         check_outputs(slopes, self.out_features)
-        self.slopes = slopes
-        radius = slopes.radius.reshape(slopes.n_features, -1)
-        center = slopes.center.reshape(slopes.n_features, -1)
-        wide = np.broadcast_to(radius, (slopes.n_features, self.out_features))
-        groups = group_outputs(np.asarray(wide))
+        self.slopes, self.in_features = slopes, slopes.n_features
+        groups = group_by_radius(slopes, self.out_features)
         _check_trunks(groups, modules, slopes)
         self.outputs = [outputs for outputs, _ in groups]
+        self._exact_factors = [factors for _, factors in groups]
         self._unit_factors = [bool((factors == 1.0).all()) for _, factors in groups]
         self.trunks = nn.ModuleList(modules)
-        like = next(iter(modules[0].parameters()), torch.empty(0))
-        for k, (outputs, factors) in enumerate(groups):
-            for name, value in (("radius", wide[:, outputs[0]]), ("factor", factors)):
-                constant = torch.tensor(np.array(value), dtype=like.dtype, device=like.device)
-                self.register_buffer(f"_{name}_{k}", constant, persistent=False)
-        residual = np.broadcast_to(center, (slopes.n_features, self.out_features)).T
-        residual_tensor = torch.tensor(np.array(residual), dtype=like.dtype, device=like.device)
-        self.register_buffer("_center", residual_tensor, persistent=False)
+        self.build_constants()
         order = np.argsort(np.concatenate(self.outputs))
         self._order = None if np.array_equal(order, np.arange(self.out_features)) else order.tolist()
 
@@ -97,18 +88,30 @@ class SlopeBounded(PromiseRecord, FullPrecision):
         cls, slopes: SlopeBounds, out_features: int = 1, hidden: Sequence[int] = (32, 32), **options: Any
     ) -> SlopeBounded:
         """The paper's network with as many LipschitzMLP trunks as the intervals need; options as LipschitzMLP's."""
+        (out_features,) = check_widths(out_features)
         check_outputs(slopes, out_features)
-        radius = slopes.radius.reshape(slopes.n_features, -1)
-        groups = group_outputs(np.asarray(np.broadcast_to(radius, (slopes.n_features, out_features))))
+        groups = group_by_radius(slopes, out_features)
         return cls([LipschitzMLP(slopes.n_features, len(g), hidden, **options) for g, _ in groups], slopes)
 
-    @property
-    def in_features(self) -> int:
-        return self.slopes.n_features
+    def _like(self) -> Tensor:
+        """The first floating parameter; a module without one says nothing, and the constants keep their own type."""
+        found = (parameter for parameter in self.trunks.parameters() if parameter.is_floating_point())
+        like = next(found, self._buffers.get("_center"))
+        like = torch.empty(0) if like is None else like
+        check_dtype(like.dtype)
+        return like
+
+    def _constants(self, dtype: torch.dtype) -> dict[str, Tensor]:
+        radius, center = per_output(self.slopes.radius, self.out_features), self.slopes.center
+        constants = {"_center": torch.tensor(per_output(center, self.out_features).T.copy(), dtype=dtype, device="cpu")}
+        for k, (outputs, factors) in enumerate(zip(self.outputs, self._exact_factors, strict=True)):
+            constants[f"_radius_{k}"] = rounded_inwards(radius[:, outputs[0]], dtype, -math.inf)
+            constants[f"_factor_{k}"] = rounded_inwards(factors, dtype, -math.inf)
+        return constants
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., n_features) -> (..., out_features)."""
-        check_features(x, self.slopes.n_features, self.slopes.feature_names)
+        check_features(x, self.in_features, self.slopes.feature_names)
         center: Tensor = self._center  # type: ignore[assignment]
         x = x.to(center.dtype)
         parts = []
@@ -133,7 +136,13 @@ class SlopeBounded(PromiseRecord, FullPrecision):
         return f"promise:\n{self.slopes}"
 
     def promise_record(self) -> dict[str, Any]:
-        return {"form": "paper", "lower": self.slopes.lower.tolist(), "upper": self.slopes.upper.tolist()}
+        names = self.slopes.feature_names
+        return {
+            "form": "paper",
+            "lower": self.slopes.lower.tolist(),
+            "upper": self.slopes.upper.tolist(),
+            "feature_names": None if names is None else list(names),
+        }
 
     @torch.no_grad()
     def wire_lattice(self, x: Tensor, minima: int, spread: float) -> None:
@@ -152,7 +161,11 @@ def check_states_its_bound(module: nn.Module) -> None:
             "does not; use LipschitzMLP, LipschitzSequential, or follow the LipschitzModule protocol."
         )
     bound, domain = module.lipschitz_bound, module.domain
-    if not (0 < float(bound) < float("inf")) or not domain >= 1:
+    try:
+        possible = 0 < float(bound) < math.inf and float(domain) >= 1
+    except (TypeError, ValueError):  # e.g. a method that should have been a property
+        possible = False
+    if not possible:
         raise PromiseError(
             f"lipschitz_bound must be positive and finite and domain at least 1; {type(module).__name__} states "
             f"{bound} and {domain}; correct them."

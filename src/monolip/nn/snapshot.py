@@ -3,6 +3,7 @@
 torch's version counter sees in-place operations, but not writes through `.data`, numpy or shared memory. Its
 copy-on-write clones see them all: a lazy clone shares memory with the original until somebody writes to either, and
 then the writer moves away. So a parameter that still lies at the address of its lazy clone has not been written.
+Only a raw pointer (`data_ptr()`) held from before the snapshot and written through afterwards escapes both.
 """
 
 from __future__ import annotations
@@ -59,11 +60,18 @@ def _keep(tensor: Tensor) -> _Kept:
         storage = plain.untyped_storage()
         # Not resizable: without an allocator (torch.load, numpy), where a write to a lazy clone would crash. More than
         # three users (the tensor, `plain`, `storage`): one of them may be numpy, which writes unseen.
-        if storage.resizable() and _use_count(storage._cdata) <= 3:
-            clone = torch._lazy_clone(plain)
+        if storage.resizable() and not storage.is_shared() and _use_count(storage._cdata) <= 3:
+            clone = _lazy_clone(plain)
     if clone is None:
         return *facts, None, bytearray(plain.numpy()), plain.new_empty(0)
     return *facts, _address(clone), None, clone
+
+
+def _lazy_clone(plain: Tensor) -> Tensor | None:
+    try:
+        return torch._lazy_clone(plain)
+    except RuntimeError:  # storages torch cannot share lazily
+        return None
 
 
 def _is_plain(tensor: Tensor) -> bool:

@@ -11,7 +11,7 @@ from ..errors import SlopeError, StructureError
 from ..rounding import round_down, round_up
 from ..slopes import SlopeBounds
 
-__all__ = ["check_outputs", "group_outputs"]
+__all__ = ["check_outputs", "group_by_radius", "group_outputs", "per_output"]
 
 FloatArray = NDArray[np.float64]
 
@@ -56,6 +56,17 @@ def group_outputs(lower: FloatArray, upper: FloatArray) -> list[tuple[list[int],
         else:
             groups.append(([k], [1.0]))
     return [(outputs, np.array(factors)) for outputs, factors in groups]
+
+
+def per_output(values: FloatArray, n_outputs: int) -> FloatArray:
+    """(n_features,) or (n_features, n_outputs) as the latter."""
+    return np.broadcast_to(values.reshape(len(values), -1), (len(values), n_outputs))
+
+
+def group_by_radius(slopes: SlopeBounds, n_outputs: int) -> list[tuple[list[int], FloatArray]]:
+    """Outputs that may share a trunk of paper form: their radii agree up to a factor."""
+    radius = per_output(slopes.radius, n_outputs)
+    return group_outputs(-radius, radius)
 
 
 def _factor(column: FloatArray, reference: FloatArray) -> float | None:

@@ -54,10 +54,7 @@ def plot_shapes(
     wanted = _wanted(features, network.inputs.names)
     if isinstance(output, bool) or not isinstance(output, int | np.integer) or not 0 <= output < network.n_outputs:
         raise InputError(f"output is a position from 0 to {network.n_outputs - 1}; got {output!r}; correct it.")
-    table = typical_row(network)
-    if X is not None:
-        owner = type(model).__name__
-        table = _sample(table_like(X, getattr(model, "_schema", None) or Schema.of(network.inputs), owner))
+    table = typical_row(network) if X is None else _rows(model, network, X)
     across = max(1, min(n_columns, len(wanted)))
     rows = -(-len(wanted) // across)
     figure = Figure(figsize=(4.0 * across, 3.0 * rows + 0.2 + 0.8 / across), layout="constrained")
@@ -184,5 +181,10 @@ def _legend(figure: Any, axes: Any, across: int) -> None:
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncol=across, fontsize=8, frameon=False)
 
 
-def _sample(table: RawTable) -> RawTable:
+def _rows(model: Any, network: FrozenNetwork, X: Any) -> RawTable:
+    """Up to MAX_CURVES rows, spread evenly over the table."""
+    assert network.inputs is not None
+    own = network.inputs.names != tuple(f"x{j}" for j in range(network.inputs.n_raw))
+    schema = getattr(model, "_schema", None) or Schema.of(network.inputs, named=own)
+    table = table_like(X, schema, type(model).__name__)
     return table.take(np.unique(np.linspace(0, table.n_rows - 1, MAX_CURVES).astype(np.int64)))
