@@ -48,7 +48,7 @@ clean:
 
 # On a machine with a CUDA device (its own torch build is used, nothing is installed).
 test-cuda:
-	PYTHONPATH=src $(PYTHON) -m pytest -q --noconftest -W default tests/nn/test_cuda.py
+	PYTHONPATH=src $(PYTHON) -m pytest -q --noconftest -W default tests/nn/test_cuda.py tests/nn/test_cuda_layers.py
 
 # Every benchmark, one after the other; results are committed, and docs/benchmarks.md is made from them.
 bench: $(STAMP)

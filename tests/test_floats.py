@@ -53,3 +53,11 @@ def test_wrong_intervals_and_coefficients_are_slope_errors():
         SlopeSet(box).at_most({0: "x"}, 1)
     with pytest.raises(SlopeError, match="at most 100 inequalities"):
         SlopeSet(box, np.ones((101, 2)), np.ones(101))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1.0, 1e30, 1e200])
+def test_the_scale_of_an_inequality_does_not_matter(scale):
+    promise = SlopeSet(SlopeBounds([0.0, 0.0], [1.0, 1.0])).at_most({0: -scale, 1: scale}, 0.0)
+    assert promise.contains([0.6, 0.5])
+    assert not promise.contains([0.5, 0.6])
+    assert np.allclose(promise.project([[0.2, 0.6]]), [[0.4, 0.4]], atol=1e-6)

@@ -224,6 +224,11 @@ def _check_inequalities(matrix: Any, limits: Any, d: int) -> tuple[FloatArray, F
         )
     if not (A != 0).any(axis=1).all():
         raise SlopeError("an inequality must involve a slope; got a row of zeros; drop it.")
+    exponents = np.frexp(np.abs(A).max(axis=1))[1] if len(b) else np.zeros(0, dtype=int)
+    far = np.where(np.abs(exponents) > 20, exponents, 0)  # a power of two changes no inequality, and avoids overflow
+    A, b = locked(np.ldexp(A, -far[:, None])), locked(np.ldexp(b, -far))
+    if not np.isfinite(b).all():
+        raise SlopeError("the limit of an inequality is out of proportion to its coefficients; rescale them.")
     if len(b) > _MOST_INEQUALITIES:  # whether they contradict each other is searched for; a file must not hang that
         raise SlopeError(f"at most {_MOST_INEQUALITIES} inequalities are supported; got {len(b)}; drop some.")
     return A, b
