@@ -25,16 +25,17 @@ def line(n=600, seed=0):
     return z, z + 0.3 * rng.normal(size=n), rng
 
 
-@pytest.mark.parametrize("rows_per_level", [1, 2, 5])
+@pytest.mark.parametrize("rows_per_level", [1, 3, 5])
 def test_labels_that_say_nothing_do_not_hurt(rows_per_level):
-    z, y, rng = line(800)
+    z, _, rng = line(800)
+    y = z + rng.normal(size=800)  # half noise, which leaks through a mean that holds the row itself
     ids = [f"r{i}" for i in rng.permutation(800) // rows_per_level]
     X = pd.DataFrame({"z": z, "id": ids})
     settings = {**QUICK, "max_iter": 60}
     plain = MonotonicRegressor(**settings).fit(X[["z"]][:400], y[:400]).score(X[["z"]][400:], y[400:])
     with_id = MonotonicRegressor(**settings).fit(X[:400], y[:400]).score(X[400:], y[400:])
-    assert plain > 0.85
-    assert with_id > plain - 0.04
+    assert plain > 0.45
+    assert with_id > plain - 0.05
 
 
 def test_many_labels_that_matter_still_help():
@@ -120,6 +121,9 @@ def test_a_warm_start_refuses_another_target():
     classes = MonotonicClassifier(warm_start=True, **QUICK).fit(z[:, None], y > 0)
     with pytest.raises(InputError, match="different y"):
         classes.set_params(n_estimators=4).fit(z[:, None], np.where(y > 0, "a", "b"))
+    with pytest.raises(InputError, match="different y"):
+        classes.set_params(class_weight={True: 9, False: 1}).fit(z[:, None], y > 0)
+    assert len(classes.set_params(class_weight=None).fit(z[:, None], y > 0).frozen_.members) == 4
 
 
 def test_a_refit_that_fails_leaves_the_classes():

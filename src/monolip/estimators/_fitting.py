@@ -72,6 +72,7 @@ def fit_network(
     """before: a fit on the same data whose members are kept (warm start)."""
     started = time.perf_counter()
     rng = np.random.default_rng(settings.seed)
+    shared = definition(promises, target, settings)
     table, target = rows_that_count(table, target, rng)
     if before is None:
         inputs = learn_inputs(table, schema, promises, target, settings.n_bins)
@@ -94,14 +95,15 @@ def fit_network(
     )  # fmt: skip
     epochs = max(1, round(chosen.steps * recipe.batch_size / len(target.y)))
     history = (before.history if before else []) + recipe.history
-    shared = definition(promises, target, settings)
     return Fitted(network, boxes, shared, arrays, chosen, history, epochs, recipe.interrupted)
 
 
 def definition(promises: Promises, target: Target, settings: Settings) -> dict[str, Any]:
     """What all members of a model share, by the argument it came from; a warm start may not change it."""
+    shares = None if target.classes is None else np.bincount(target.classes, target.weight).tolist()
+    unit = (target.scale, target.shift, target.deviation, shares)
     return {
-        "y (or its weights, loss or classes)": (target.loss, target.link, target.scale, target.shift),
+        "y (or its weights, loss or classes)": (target.loss, target.link, *unit),
         "monotonic_cst": promises.directions.tolist(),
         "slopes": promises.intervals,
         "max_slope": (str(promises.caps.tolist()), promises.standard_cap),  # as text: NaN is equal to NaN

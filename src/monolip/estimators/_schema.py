@@ -158,7 +158,7 @@ def _refuse_other_types(table: RawTable, schema: Schema) -> None:
     for column, categories in zip(table.columns, schema.categories, strict=True):
         if not categories:
             continue
-        first = next((label for label in column.labels.tolist() if not is_missing(label)), None)
+        first = next((label for label in column.labels if not is_missing(label)), None)
         if first is not None and {isinstance(label, str) for label in categories} == {not isinstance(first, str)}:
             raise InputError(
                 f"column {column.name!r} held categories like {_some(categories[:3])} in training; got "

@@ -78,7 +78,7 @@ def number_target(y: Any, loss: str, parameter: float | None, weight: Any, offse
             raise InputError(f"a target of the {loss} loss is {need}; got {values.min():g}; use another loss.")
         mean = float(np.average(values, weights=weights))
         if not mean > 0.0:
-            raise InputError(f"a target of the {loss} loss is above 0 in some row that counts; got none; check weights.")
+            raise InputError(f"a target of the {loss} loss is above 0 in some row that counts; got none; add one.")
         return Target(values / mean, engine_loss, OutputLink("log"), weights, shifts, 1.0, float(np.log(mean)))
     free = values if shifts is None else values - shifts
     shift, scale = _center_and_scale(free, weights, loss != "squared_error")

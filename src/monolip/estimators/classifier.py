@@ -45,11 +45,13 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         class_weight: {class: weight}, "balanced" or None.
         categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
             type: strings and categories are categories.
-        missing: "state" (a value of its own, no promise), "lowest" or "highest"; or a dict by feature.
+        missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
+            dict by feature.
         hidden_layer_sizes, n_estimators, max_iter, batch_size, early_stopping, validation_fraction, n_bins, max_time,
             warm_start, n_jobs, random_state, verbose: as in MonotonicRegressor, as are the limits: 262,144 rows are
-            trained on at most, f is flat far beyond the training data except in features given in `slopes=`, unseen
-            categories count as the average one, unexpected NaN as the median.
+            trained on at most (rare classes whole, with weights that make up for it), f is flat far beyond the
+            training data except in features given in `slopes=`, unseen categories count as the average one, unexpected
+            NaN as the median.
 
     Attributes:
         slopes_: what is guaranteed, per raw feature (and class); print it. frozen_: the FrozenNetwork behind it all.

@@ -36,15 +36,17 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         validation_fraction: share of rows each member holds out.
         categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
             type: strings and categories are categories.
-        missing: "state" (a value of its own, no promise), "lowest" or "highest"; or a dict by feature.
+        missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
+            dict by feature.
         n_bins: bins of the piecewise-linear encoding of each numeric feature, or "auto".
         max_time: seconds after which training ends with what it has (reading and encoding the table are not bounded);
             the one setting that costs reproducibility.
-        warm_start: set before the first fit; fit again with a larger n_estimators adds members.
+        warm_start: set before the first fit; fit again with only n_estimators raised adds members.
         n_jobs: threads; changes no bit of the result. random_state: a seed. verbose: show progress.
 
     Of more than 262,144 rows a random part of that size is trained on (the steps would not visit more), so that time
-    and memory stay bounded; `predict` works through any table in chunks.
+    and memory stay bounded; under a log link targets above zero stay in it whole where they are rare, and weights make
+    up for that. `predict` works through any table in chunks.
 
     Beyond the training data f goes on gently as far as four standard deviations from a feature's mean and is flat from
     there (or from the last value seen, where that lies further out); a feature given in `slopes=` goes on linearly.
