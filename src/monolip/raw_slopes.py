@@ -71,10 +71,11 @@ def _rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
 
 def _largest(units: FloatArray, floats: FloatArray, slopes: list[tuple[Fraction, ...]]) -> Fraction:
     """max over units and pieces of the exact sum; floats only choose which few sums are worth doing exactly."""
-    sums = units @ floats.T
-    error = (np.abs(units) @ floats.T) * (2.0**-52 * (floats.shape[1] + 4)) + 2.0**-1000
-    reach = sums + error
-    candidates = np.argwhere(reach >= (sums - error).max())
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum that leaves the range of floats is done exactly
+        sums = units @ floats.T
+        error = (np.abs(units) @ floats.T) * (2.0**-52 * (floats.shape[1] + 4)) + 2.0**-1000
+        reach, least = sums + error, sums - error
+    candidates = np.argwhere(~(reach < np.where(np.isfinite(least), least, -np.inf).max()))
     return max(_exact_sums(units, slopes, candidates))
 
 

@@ -171,6 +171,8 @@ def test_weights_of_any_size():
     assert np.array_equal(fit(weight=one * 2.0**1020).predict(FRAME), fit(weight=one).predict(FRAME))
     fit(weight=one * 1e307)
     fit(weight=np.where(np.arange(N) == 3, 1e50, 1.0))
+    heavy = MonotonicClassifier(class_weight={False: 1e300, True: 1e300}, **QUICK)
+    heavy.fit(FRAME, Y > 0, sample_weight=one * 1e99)
     rare = (np.arange(N) == 5).astype(float)
     with pytest.raises(InputError, match="poisson loss is above 0 in some row that counts"):
         fit(y=rare, weight=1 - rare, loss="poisson")
@@ -199,6 +201,7 @@ def test_slopes_that_cannot_be_learned():
         fit(FRAME / 100, slopes={"a": (1e-320, 1e-320)})
     for generous in ({"slopes": {"a": (0, 1e50)}}, {"slopes": {"a": (-1e308, 1e308)}}, {"max_slope": 1e308}):
         fit(**generous)
+    fit(y=Y * 1e198, max_slope=1e300)
     with pytest.raises(SlopeError, match=r"got shape \(2, 2\) for 2 features; match them"):
         fit(monotonic_cst=np.ones((2, 2)))
 

@@ -128,7 +128,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         weight = read_weights(sample_weight, table.n_rows)
         classes, codes = np.unique(labels, return_inverse=True)
         if self.class_weight is not None:
-            balance = compute_sample_weight(self.class_weight, labels)
+            balance = read_weights(compute_sample_weight(self.class_weight, labels), table.n_rows)
+            assert balance is not None
             weight = read_weights(balance if weight is None else balance * weight, table.n_rows)
         seen = classes if weight is None else classes[np.unique(codes[weight > 0])]
         if len(seen) < 2:
