@@ -153,7 +153,12 @@ class FrozenNetwork:
         NaN is refused; infinities count as the largest number the network can evaluate.
         """
         d = self.n_features
-        rows = as_rows(x, d + self.n_free_features)
+        try:
+            rows = as_rows(x, d + self.n_free_features)
+        except InputError as error:
+            if self.inputs is None:
+                raise
+            raise InputError(f"evaluate takes model columns; {error} For raw columns use evaluate_raw.") from None
         if self.free_branch:
             rows = np.hstack([rows[:, :d], self.free_branch.evaluate(rows[:, d:])])
             if np.isnan(rows).any():

@@ -81,7 +81,8 @@ class SlopeLinear(ConstrainedLayer, PromiseConstants):
         return constants
 
     def sources(self) -> tuple[Tensor, ...]:
-        return (self.weight, *self.buffers(recurse=False))
+        constants = self._buffers.values()  # every one is set; `self.buffers()` would cost microseconds per call
+        return (self.weight, *(constant for constant in constants if constant is not None))
 
     @torch.no_grad()
     def reset_parameters(self) -> None:

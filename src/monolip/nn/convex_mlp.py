@@ -98,7 +98,7 @@ class ConvexMLP(PromiseRecord, PromiseConstants):
 
     def _check(self) -> None:
         """Every trunk keeps its part of the promise; `forward` asks again, since `trunks` can be changed."""
-        trunks = tuple(self.trunks)
+        trunks = tuple(self.trunks._modules.values())
         if trunks == self._checked:
             return
         promises = [self._promise_of(k) for k in range(len(self.outputs))]
@@ -117,7 +117,7 @@ class ConvexMLP(PromiseRecord, PromiseConstants):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., n_features) -> (..., out_features)."""
-        check_features(x, self.in_features, self.slopes.feature_names)
+        check_features(x, self.in_features, self.promise)
         self._check()
         if len(self.outputs) == 1 and len(self.outputs[0]) == 1:
             only: Tensor = self.trunks[0](x)

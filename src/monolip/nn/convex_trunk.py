@@ -36,19 +36,20 @@ class ConvexTrunk(FixedOptions):
             layers += [GroupSort(group_size), MixingLinear(before, after, dtype=dtype)]
         self.promise = promise
         self.layers = nn.ModuleList(layers)
-        self._checked: tuple[tuple[nn.Module, type], ...] = ()
+        self._checked: tuple[Any, ...] = ()
         self.reset_parameters()
 
     def keeps(self, promise: SlopeSet) -> bool:
         """Whether this trunk was built for that promise."""
         return describe(self.promise) == describe(promise)
 
-    def check(self) -> None:
-        """Refuse layers that are not this form; `forward` asks again, since `layers` can be changed."""
-        facts = tuple((layer, type(layer)) for layer in self.layers)
+    def check(self) -> tuple[Any, ...]:
+        """The layers, refused if they are not this form; `forward` asks again, since `layers` can be changed."""
+        layers = tuple(self.layers._modules.values())
+        facts = (layers, tuple(map(type, layers)))  # types too: parametrising a layer changes its class
         if facts == self._checked:
-            return
-        found = [kind for _, kind in facts]
+            return layers
+        found = list(facts[1])
         if found != [SlopeLinear, *[GroupSort, MixingLinear] * (len(found) // 2)]:
             names = ", ".join(kind.__name__ for kind in found)
             raise StructureError(
@@ -63,6 +64,7 @@ class ConvexTrunk(FixedOptions):
                 "ConvexMLP."
             )
         self._checked = facts
+        return layers
 
     @property
     def first(self) -> SlopeLinear:
@@ -91,7 +93,6 @@ class ConvexTrunk(FixedOptions):
             init.hinge_(self.first, points, self.group_sizes[0])
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check()
-        for layer in self.layers:
+        for layer in self.check():
             x = layer(x)
         return x

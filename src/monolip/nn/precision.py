@@ -69,16 +69,18 @@ def with_full_precision(
     return result.to(dtype) if widen else result
 
 
-def check_features(x: Any, n_features: int, names: tuple[str, ...] | None = None) -> None:
+def check_features(x: Any, n_features: int, promise: Any) -> None:
     """A tensor whose last axis holds the features; a wrong width must not be broadcast, nor end in a torch error."""
+    if isinstance(x, Tensor) and x.dim() and x.shape[-1] == n_features:
+        return
     if not isinstance(x, Tensor):
         raise InputError(f"a module takes a torch tensor; got {type(x).__name__}; use torch.as_tensor(...).")
-    if x.dim() == 0 or x.shape[-1] != n_features:
-        shown = f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""
-        raise InputError(
-            f"inputs must have {n_features} features{shown} in their last axis; got shape {tuple(x.shape)}; reorder or "
-            "reshape."
-        )
+    names = getattr(promise, "bounds", promise).feature_names
+    shown = f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""
+    raise InputError(
+        f"inputs must have {n_features} features{shown} in their last axis; got shape {tuple(x.shape)}; reorder or "
+        "reshape."
+    )
 
 
 class FullPrecision(nn.Module):

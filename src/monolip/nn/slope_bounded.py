@@ -111,7 +111,7 @@ class SlopeBounded(PromiseRecord, PromiseConstants):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., n_features) -> (..., out_features)."""
-        check_features(x, self.in_features, self.slopes.feature_names)
+        check_features(x, self.in_features, self.slopes)
         center: Tensor = self._center  # type: ignore[assignment]
         x = x.to(center.dtype)
         parts = []
