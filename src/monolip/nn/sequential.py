@@ -43,6 +43,7 @@ class LipschitzSequential(PromiseRecord):
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self._checked: tuple[tuple[Any, ...], ...] = ()
+        self._product = 1.0
         self._check()
 
     def _check(self) -> None:
@@ -70,6 +71,7 @@ class LipschitzSequential(PromiseRecord):
                 )
         if isinstance(layers[-1], Householder):
             raise PromiseError("the gain of Householder is paid by the layer after it; got none; end with a layer.")
+        self._product = math.prod([layer.bound for layer in constrained])  # a layer's bound is fixed: no later change
         self._checked = _facts(layers)
 
     def constrained_layers(self) -> Iterator[LipschitzLinear | LipschitzConv2d]:
@@ -85,7 +87,8 @@ class LipschitzSequential(PromiseRecord):
     @property
     def lipschitz_bound(self) -> float:
         """Input scale times the product of the layers' bounds (the next layer pays for the gain of a Householder)."""
-        return self.input_scale * math.prod([layer.bound for layer in self.constrained_layers()])
+        self._check()
+        return self.input_scale * self._product
 
     @property
     def domain(self) -> float:
