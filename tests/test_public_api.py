@@ -16,7 +16,8 @@ PUBLIC = {
         "SlopeBounds", "SlopeSet", "__version__", "errors", "nn", "report",
     },
     "monolip.errors": {
-        "CheckpointError", "FreezeError", "FrozenFileError", "InputError", "MissingExtraError", "MonolipError",
+        "CertificateError", "CheckpointError", "FreezeError", "FrozenFileError", "InputError", "MissingExtraError",
+        "MonolipError",
         "NormChainError", "PrecisionError", "PromiseError", "SlopeError", "StructureError",
     },
     "monolip.nn": {

@@ -9,6 +9,7 @@
     ├── CheckpointError   (ValueError)   a checkpoint that was trained under another promise
     ├── FreezeError       (ValueError)   a model that cannot become a FrozenNetwork
     ├── FrozenFileError   (ValueError)   a file that is damaged, edited, oversized or of another format
+    ├── CertificateError  (ValueError)   a network, or a document, of which the claims cannot be proved
     ├── InputError        (ValueError)   data a network cannot evaluate or learn from
     └── MissingExtraError (ImportError)  an optional dependency that is not installed
 
@@ -18,6 +19,7 @@ Each message has three parts: the rule; what was got; what to do.
 from __future__ import annotations
 
 __all__ = [
+    "CertificateError",
     "CheckpointError",
     "FreezeError",
     "FrozenFileError",
@@ -66,6 +68,10 @@ class FreezeError(MonolipError, ValueError):
 
 class FrozenFileError(MonolipError, ValueError):
     """A model file that is damaged, edited, oversized or of another format."""
+
+
+class CertificateError(MonolipError, ValueError):
+    """A network of which the claims cannot be proved, or a document that is not a certificate."""
 
 
 class InputError(MonolipError, ValueError):

@@ -30,7 +30,7 @@ from .paper_form import Activation, PaperForm, Rectify, Reflect, Sort
 from .slope_set import SlopeSet
 from .slopes import SlopeBounds
 
-__all__ = ["digest_of", "load", "save"]
+__all__ = ["digest_of", "load", "save", "take_apart"]
 
 Tensors = dict[str, NDArray[np.float64]]
 
@@ -42,7 +42,7 @@ def save(network: FrozenNetwork, path: str | PathLike[str], extra: Mapping[str, 
     """Write atomically: a temporary file beside the target, then one rename. extra: further entries of metadata."""
     from safetensors.numpy import save as to_bytes
 
-    structure, tensors = _take_apart(network)
+    structure, tensors = take_apart(network)
     header = {"format": FORMAT, "version": VERSION, "digest": network.digest, "structure": structure}
     data = to_bytes(tensors, metadata={**(extra or {}), "monolip": json.dumps(header, sort_keys=True)})
     if (length := int.from_bytes(data[:8], "little")) > _MAX_HEADER:
@@ -86,7 +86,7 @@ def load(path: str | PathLike[str], *, max_bytes: int) -> FrozenNetwork:
 
 def digest_of(network: FrozenNetwork) -> str:
     """sha256 over canonical structure and little-endian bytes of every tensor, in name order."""
-    return _digest(*_take_apart(network))
+    return _digest(*take_apart(network))
 
 
 def _digest(structure: dict[str, Any], tensors: Tensors) -> str:
@@ -164,7 +164,7 @@ def _tensors(data: bytes, path: str | PathLike[str]) -> Tensors:
     return cast(Tensors, tensors)
 
 
-def _take_apart(network: FrozenNetwork) -> tuple[dict[str, Any], Tensors]:
+def take_apart(network: FrozenNetwork) -> tuple[dict[str, Any], Tensors]:
     """A JSON structure and named tensors; the inverse of `_put_together`."""
     tensors: Tensors = {}
     bounds = network.bounds

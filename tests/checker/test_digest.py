@@ -1,0 +1,51 @@
+"""The model file and the certificate belong together: recomputed with the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from monolip.certify import certify
+
+from .documents import CHECKER, networks
+
+DIGEST = CHECKER.with_name("monolip_digest.py")
+
+
+def run(*arguments):
+    command = [sys.executable, "-I", "-S", "-W", "error", str(DIGEST), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.returncode, done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", ["raw, classes", "L1 to L1", "slope set"])
+def test_the_digest_of_a_file_is_that_of_its_network(name, tmp_path):
+    network = networks()[name]
+    network.save(tmp_path / "model")
+    certify(network).save(tmp_path / "c.json")
+    assert run(tmp_path / "model", tmp_path / "c.json") == (0, network.digest)
+
+
+def test_a_certificate_of_another_network_is_rejected(tmp_path):
+    networks()["raw"].save(tmp_path / "model")
+    certify(networks()["convex"]).save(tmp_path / "c.json")
+    status, said = run(tmp_path / "model", tmp_path / "c.json")
+    assert (status, said[:8]) == (1, "REJECTED")
+
+
+def test_damaged_model_files_are_rejected(tmp_path):
+    networks()["raw"].save(tmp_path / "model")
+    data = (tmp_path / "model").read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    assert "__metadata__" in header
+    changes = [b"", data[:100], data + b"x", data[:-8], data[:-1] + bytes([data[-1] ^ 1]), b"\xff" * 8 + data[8:]]
+    changes.append(data.replace(b"age", b"wage"[:3], 1).replace(b"debt", b"dept"))
+    for changed in changes:
+        (tmp_path / "changed").write_bytes(changed)
+        assert run(tmp_path / "changed")[0] == 1
+    assert run(tmp_path / "no such file")[0] == 1
+    assert run()[0] == 1
