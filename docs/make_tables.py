@@ -5,6 +5,7 @@ Run: python docs/make_tables.py          (writes the page; tests/test_docs.py fa
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "benchmarks.md"
+FIGURE = ROOT / "docs" / "figures" / "accuracy_time.png"
 
 INTRODUCTION = """\
 # Benchmarks
@@ -198,11 +200,44 @@ and slower than LightGBM on small tables. Two defaults (knots of the calibration
 looking at these data sets."""
 
 
+def _accuracy_tables() -> Any:
+    """docs/accuracy_tables.py, found beside this file however this file is run."""
+    spec = importlib.util.spec_from_file_location("accuracy_tables", ROOT / "docs" / "accuracy_tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def accuracy() -> str:
+    return _accuracy_tables().accuracy(load("accuracy"), table) if (RESULTS / "accuracy.json").exists() else ""
+
+
+def fit_time() -> str:
+    if not (RESULTS / "fit_time.json").exists():
+        return ""
+    return _accuracy_tables().fit_time(load("fit_time"), table, FIGURE.exists())
+
+
+def random_tables() -> str:
+    exists = (RESULTS / "random_tables.json").exists()
+    return _accuracy_tables().random_tables(load("random_tables")) if exists else ""
+
+
+def draw_accuracy_time() -> None:
+    if (RESULTS / "accuracy.json").exists() and (RESULTS / "fit_time.json").exists():
+        _accuracy_tables().draw(load("accuracy"), load("fit_time"), FIGURE)
+
+
 def main() -> str:
-    sections = [ulp_steps, suite, training_speed, predict_speed, growth, initialisation, overhead]
-    return "\n\n".join([INTRODUCTION.strip(), *[section() for section in sections]]) + "\n"
+    sections = [ulp_steps, accuracy, fit_time, random_tables, suite, training_speed, predict_speed, growth]
+    sections += [initialisation, overhead]
+    parts = [section() for section in sections]
+    return "\n\n".join([INTRODUCTION.strip(), *[part for part in parts if part]]) + "\n"
 
 
 if __name__ == "__main__":
+    draw_accuracy_time()
     PAGE.write_text(main())
     print(f"wrote {PAGE.relative_to(ROOT)}")

@@ -1,0 +1,166 @@
+"""The accuracy and fit-time sections of docs/benchmarks.md and their figure; called by docs/make_tables.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+Table = Callable[[Iterable[str], Iterable[Iterable[Any]]], str]
+
+
+def accuracy(data: dict[str, Any], table: Table) -> str:
+    results, settings = data["results"], data["settings"]
+    who, overall = results["contestants"], results["overall"]
+    rows = [
+        (
+            who[n]["label"],
+            "-" if o["mean_rank"] is None else f"{o['mean_rank']:.2f}",
+            "-" if n == "monolip" else f"{o['ours_over_it']:.3f} ({o['ours_over_it_without_our_best_set']:.3f})",
+            "-" if n == "monolip" else f"{o['ours_better_on']} of {len(results['data_sets'])}",
+            "-" if n == "monolip" else f"{o['our_worst_ratio']:.3f}, {o['our_worst_set']}",
+            f"{o['median_fit_s']:.2f}",
+            f"{o['wrong_steps']:.1%}",
+        )
+        for n, o in sorted(overall.items(), key=lambda item: item[1]["mean_rank"] or 99)
+    ]
+    head = ["model", "mean rank", "our error / its", "ours better on", "our worst", "search and fit, s", "wrong steps"]
+    left_out = f" Left out, not installed: {', '.join(results['missing'])}." if results["missing"] else ""
+    return f"""## Accuracy on the open suite
+
+`{data["command"]}`: {settings["repeats"]} x {settings["folds"]}-fold cross-validation, every contestant on the same
+folds, one thread, everything chosen inside the training rows. Boosted trees get the same promised directions, up to
+1500 trees, early stopping and a search over eight settings on inner held-out rows (the grids are in
+benchmarks/contestants/trees.py), then a refit on all training rows; monolip runs with default settings.{left_out}
+Rank: among the models that keep the promise, by mean error; each monolip row stands alone against the others. Ratios
+are geometric means (in brackets: without our best data set). Wrong steps: random steps along promised features.
+
+{table(head, rows)}
+
+{_verdict(results)}
+
+{_errors_by_set(results, table)}"""
+
+
+def _verdict(results: dict[str, Any]) -> str:
+    """The aims, judged by the numbers: against the boosted trees that come closest to us."""
+    who, overall, sets = results["contestants"], results["overall"], results["data_sets"]
+    trees = [n for n in overall if who[n]["family"] == "trees" and who[n]["monotone"]]
+    if not trees or "monolip" not in overall:
+        return ""
+    peer = max(trees, key=lambda n: overall[n]["ours_over_it"])
+    lost = [n for n, e in sets.items() if e["contestants"][peer]["ours_over_it"] > 1.02]
+    ranks = {n: o["mean_rank"] for n, o in overall.items() if o["mean_rank"] and who[n]["family"] != "ours"}
+    place = 1 + sum(rank < overall["monolip"]["mean_rank"] for rank in ranks.values())
+    spread = results["seed_spread"]
+    seeds = f" Another seed moves our error by {_median(spread.values()):.1%} (median)." if spread else ""
+    return (
+        f"The default is number {place} by mean rank. The best single boosted-tree model is {who[peer]['label']}: our "
+        f"error is {overall[peer]['ours_over_it']:.3f} of its error; lost by more than 2 %: "
+        f"{', '.join(lost) or 'none'}.{seeds}"
+    )
+
+
+def _errors_by_set(results: dict[str, Any], table: Table) -> str:
+    who = results["contestants"]
+    shown = ["monolip", *(n for n in who if who[n]["family"] != "ours")]
+
+    def cell(entry: dict[str, Any], n: str) -> str:
+        mean = {m: e["contestants"][m][e["metric"]]["mean"] for e in [entry] for m in shown}
+        value = entry["contestants"][n][entry["metric"]]
+        text = f"{value['mean']:.4g} ± {value['se']:.2g}"
+        return f"**{text}**" if mean[n] == min(v for m, v in mean.items() if who[m]["monotone"]) else text
+
+    def beside(entry: dict[str, Any], n: str) -> str:
+        found = entry["contestants"][n]
+        return " / ".join(f"{found[m]['mean']:.4g}" for m in ("mae", "auc", "accuracy") if m in found)
+
+    main = [
+        (name, e["metric"].replace("_", "-").replace("rmse", "RMSE"), *(cell(e, n) for n in shown))
+        for name, e in results["data_sets"].items()
+    ]
+    more = [
+        (name, "MAE" if e["task"] == "regression" else "AUC / accuracy", *(beside(e, n) for n in shown))
+        for name, e in results["data_sets"].items()
+    ]
+    head = ["data set", "metric", *(who[n]["label"] for n in shown)]
+    note = "Mean ± standard error over folds; bold: the best that keeps the promise."
+    return "\n\n".join([note, table(head, main), table(head, more)])
+
+
+def random_tables(data: dict[str, Any]) -> str:
+    found = data["results"]
+    wrong = ", ".join(f"table {row['number']} ({'; '.join(row['wrong'])})" for row in found["wrong"]) or "none"
+    worse = ", ".join(map(str, found["worse_than_constant"])) or "none"
+    return f"""## Random tables
+
+`{data["command"]}`: {found["tables"]} tables with scales from 1e-9 to 1e9, heavy tails, missing, constant and copied
+columns, promises the data contradict, many categories, few rows. Failed, not finite, too slow or a promise broken
+(one-ulp to huge steps): {wrong}. Worse than a constant on new rows by a quarter and beyond chance: {worse}. Fit: median
+{found["fit_s_median"]:.2f} s of processor time, longest {found["fit_s_largest"][1]:.1f} s."""
+
+
+def fit_time(data: dict[str, Any], table: Table, figure_exists: bool) -> str:
+    found, cold = data["results"]["data_sets"], data["results"]["cold_start"]
+    threads = list(data["results"]["median_time_ratio"])
+    rows = [
+        (
+            name,
+            f"{r['rows']:,}",
+            *(f"{r['fit_s'][t]:.2f} / {r['trees_fit_s'][t]:.2f} = {r['time_ratio'][t]:.2f}" for t in threads),
+            f"{r['error_ratio']:.3f}",
+        )
+        for name, r in found.items()
+    ]
+    head = ["data set", "rows", *(f"{t} thread{'s' * (t != '1')}: s / s = ratio" for t in threads), "error ratio"]
+    medians = "; ".join(
+        f"{t} thread{'s' * (t != '1')} {v:.2f}" for t, v in data["results"]["median_time_ratio"].items()
+    )
+    figure = "\n\n![Error ratio against time ratio](figures/accuracy_time.png)" if figure_exists else ""
+    return f"""## Fit time
+
+`{data["command"]}`: a whole default fit against one LightGBM fit at its defaults with the same promise and early
+stopping (up to 1500 trees), no search on either side, kernels compiled, interleaved rounds, medians of
+{data["settings"]["rounds"]}. Median ratio over data sets: {medians}; of processor time, one thread:
+{data["results"]["median_cpu_ratio"][threads[0]]:.2f}.
+
+{table(head, rows)}
+
+A first fit in a new process ({cold["data_set"]}; pandas and scikit-learn already imported) takes
+{cold["new_process_s"]:.1f} s, LightGBM's {cold["trees_new_process_s"]:.1f} s; the very first on a machine, which
+compiles, {cold["first_ever_s"]:.0f} s.{figure}"""
+
+
+def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None:
+    """One point a data set: our error over the searched LightGBM's, against our fit time over one LightGBM fit's."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    errors, times = accuracy["results"]["data_sets"], fit_time["results"]["data_sets"]
+    points = {
+        n: (times[n]["time_ratio"]["1"], errors[n]["contestants"]["lightgbm"]["ours_over_it"])
+        for n in errors
+        if n in times and "lightgbm" in errors[n]["contestants"]
+    }
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    axes.axhline(1, color="#999999", lw=0.8)
+    axes.axvline(1, color="#999999", lw=0.8)
+    half = _median(x for x, _ in points.values())
+    for name, (x, y) in points.items():
+        axes.plot(x, y, "o", color="#1b7f5c" if y < 1 else "#c0392b", ms=5)
+        side = {"xytext": (5, 3), "ha": "left"} if x < half else {"xytext": (-5, 3), "ha": "right"}
+        axes.annotate(name.replace("_", " "), (x, y), textcoords="offset points", fontsize=7, **side)
+    axes.set_xscale("log", base=2)
+    axes.set(xlabel="fit time: monolip / one LightGBM fit", ylabel="error: monolip / searched LightGBM")
+    axes.set_title("One point a data set; left: faster than one fit, below: more accurate than the search", fontsize=9)
+    axes.margins(0.12)
+    axes.xaxis.set_major_formatter("{x:g}")
+    figure.savefig(path, dpi=150, metadata={"Software": None})
+    plt.close(figure)
+
+
+def _median(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
