@@ -299,7 +299,7 @@ def check_fixed_point(document):
     need(fits(structure, FIXED) and fits(claims, WHOLE) and document["arithmetic"] == INTEGERS, "unknown content")
     need(digest_of(("monolip.FixedPointNetwork", 1), structure, tensors) == document["digest"], "the network's digest")
     bits, link, members, free = (structure[key] for key in ("format", "link", "members", "free"))
-    need(all(0 < bits[name] < 64 for name in BITS) and abs(link["unit"]) <= 900, "an impossible format")
+    need(all(1 < bits[name] < 64 for name in BITS) and abs(link["unit"]) <= 900, "an impossible format")
     one, clamp = 1 << bits["shift"], bits["saturate"] * (2 ** (bits["activation_bits"] - 1) - 1)
     columns = [read_column(entry, f"columns.{i}", tensors, "q") for i, entry in enumerate(structure["columns"])]
     limits = [max(v, 1) for column in columns for v in column.limits] + (free["limits"] if free else [])
