@@ -20,8 +20,10 @@ FloatArray = NDArray[Any]
 @compiled(inner=True)
 def clamp_into(points: FloatArray, x: FloatArray, limit: float) -> None:
     low, high = x.dtype.type(-limit), x.dtype.type(limit)
-    for i in range(points.size):
-        x[i] = min(max(points[i], low), high)
+    for i in range(points.size):  # comparisons, not min and max: those look for NaN and signed zeros, one at a time
+        value = points[i]
+        value = low if value < low else value
+        x[i] = high if value > high else value
 
 
 @compiled(inner=True)
@@ -59,12 +61,14 @@ def evaluate_native(
         for i in range(x.size):
             scratch[0, i] *= residual[1, i // lanes]
     z = forward(params, plan, scratch[0], scratch[1], lanes)
+    if residual.shape[0] == 0:
+        out[:] = z[: out.size]
+        return
     for i in range(out.size):
         total = out.dtype.type(0)
-        if residual.shape[0] > 0:
-            for j in range(residual.shape[1]):
-                total += residual[0, j] * x[j * lanes + i % lanes]
-        out[i] = total + z[i] if residual.shape[0] > 0 else z[i]
+        for j in range(residual.shape[1]):
+            total += residual[0, j] * x[j * lanes + i % lanes]
+        out[i] = total + z[i]
 
 
 @compiled(inner=True)

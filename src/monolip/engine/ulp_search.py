@@ -55,8 +55,8 @@ def search_decreases(
     half = number_format == "bfloat16"
     dtype = np.dtype(np.float64 if number_format == "float64" else np.float32)
     network = pack_bfloat16(weights, biases, group_sizes) if half else pack(weights, biases, group_sizes, dtype)
-    signs = _directions(directions, network.n_features)
-    residual = _residual(center, radius, network.n_features, dtype)
+    signs = directions_of(directions, network.n_features)
+    residual = residual_of(center, radius, network.n_features, dtype)
     if half:
         residual = to_bfloat16(residual)
     return _run(network, signs, residual, half, n_pairs, seed, limit)
@@ -86,7 +86,7 @@ def _run(
     return SearchResult(blocks * lanes, int(decreases), float(worst))
 
 
-def _directions(directions: ArrayLike | None, n_features: int) -> NDArray[np.int64]:
+def directions_of(directions: ArrayLike | None, n_features: int) -> NDArray[np.int64]:
     signs = np.ones(n_features, np.int64) if directions is None else np.asarray(directions, np.int64)
     if signs.shape != (n_features,) or not np.isin(signs, (-1, 0, 1)).all() or not signs.any():
         raise SlopeError(
@@ -96,7 +96,7 @@ def _directions(directions: ArrayLike | None, n_features: int) -> NDArray[np.int
     return signs
 
 
-def _residual(center: ArrayLike | None, radius: ArrayLike | None, n_features: int, dtype: Any) -> FloatArray:
+def residual_of(center: ArrayLike | None, radius: ArrayLike | None, n_features: int, dtype: Any) -> FloatArray:
     """(2, d): center and radius of paper form, or (0, d): convex form has neither."""
     if center is None and radius is None:
         return np.zeros((0, n_features), dtype)

@@ -1,0 +1,145 @@
+"""Anything that scores rows, as one function from a table to an array (rows, outputs)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.certify.audit_onnx import as_numbers, onnx_scores, open_session
+from monolip.errors import InputError
+from monolip.frozen import FrozenNetwork
+
+__all__ = ["Scorer", "scorer_of"]
+
+FloatArray = NDArray[np.float64]
+Predict = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """predict: native table -> array. classes: labels of a classifier's columns. owner: where thresholds are read.
+
+    dtype: the format inputs are rounded to, where the model has one. gradient: rows -> (n, d) or (n, outputs, d).
+    """
+
+    predict: Predict
+    name: str
+    classes: tuple[Any, ...] | None = None
+    owner: Any = None
+    dtype: np.dtype[Any] | None = None
+    gradient: Predict | None = None
+
+    def label(self, output: int) -> Any:
+        """What a column of the scores is: a class, or its position."""
+        if self.classes is None:
+            return output
+        return self.classes[output if len(self.classes) > 2 else 1]
+
+    def scores(self, native: Any) -> tuple[FloatArray, np.dtype[Any]]:
+        """(n, outputs) in float64, and the format they came in; of two classes the second one's probability."""
+        found = as_numbers(self.predict(native))
+        if found.dtype.kind not in "fiub":
+            raise InputError(
+                f"an audit needs scores that are numbers; got {found.dtype} from {self.name}; pass predict_proba, or a "
+                "function that returns numbers."
+            )
+        rows = found.reshape(len(found), -1).astype(np.float64)
+        if self.classes is not None and len(self.classes) == 2 and rows.shape[1] == 2:
+            rows = rows[:, 1:]
+        return rows, found.dtype
+
+
+def scorer_of(model: Any, gradient: Predict | None = None) -> Scorer:
+    """How to score a model: an ONNX file or session, a torch module, a FrozenNetwork, an estimator, or a function."""
+    if isinstance(model, str | PathLike):
+        model = open_session(model)
+    torch = sys.modules.get("torch")  # a torch module can only come from a program that has loaded torch
+    if torch is not None and isinstance(model, torch.nn.Module):
+        scorer = _of_torch(model, torch)
+    elif hasattr(model, "get_inputs") and hasattr(model, "run"):
+        scorer = onnx_scorer(model)
+    elif isinstance(model, FrozenNetwork):
+        scorer = _of_frozen(model)
+    elif hasattr(model, "inplace_predict") and type(model).__module__.startswith("xgboost"):
+        scorer = Scorer(model.inplace_predict, "xgboost.Booster", owner=model)
+    elif hasattr(model, "predict_proba") or hasattr(model, "predict"):
+        scorer = _of_estimator(model)
+    elif callable(model):
+        scorer = _of_function(model)
+    else:
+        raise InputError(
+            "audit takes a model with predict or predict_proba, a function, a torch module, a FrozenNetwork or an ONNX "
+            f"file; got {type(model).__name__}; pass one of them."
+        )
+    return scorer if gradient is None else replace(scorer, gradient=gradient)
+
+
+def _of_estimator(model: Any) -> Scorer:
+    name = type(model).__name__
+    classes = getattr(model, "classes_", None)
+    try:
+        proba = getattr(model, "predict_proba", None)  # scikit-learn raises here where a model has none
+    except AttributeError:
+        proba = None
+    if proba is not None and classes is not None:
+        return Scorer(proba, f"{name}.predict_proba", tuple(np.asarray(classes).tolist()), model)
+    return Scorer(model.predict, f"{name}.predict", owner=model)
+
+
+def _of_function(function: Predict) -> Scorer:
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__qualname__", type(function).__name__)
+    is_proba = getattr(function, "__name__", "") == "predict_proba"
+    classes = getattr(owner, "classes_", None) if is_proba else None
+    return Scorer(function, name, None if classes is None else tuple(np.asarray(classes).tolist()), owner)
+
+
+def _of_frozen(network: FrozenNetwork) -> Scorer:
+    if network.inputs is None:
+        return Scorer(network.evaluate, "FrozenNetwork.evaluate")
+    names = network.inputs.names
+
+    def evaluate(native: Any) -> FloatArray:
+        frame = nw.from_native(native, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            return network.evaluate_raw({name: frame[name].to_numpy() for name in names})
+        return network.evaluate_raw([native[:, j] for j in range(len(names))])
+
+    return Scorer(evaluate, "FrozenNetwork.evaluate_raw")
+
+
+def onnx_scorer(session: Any) -> Scorer:
+    """An onnxruntime session with one matrix input, or one input a column."""
+    dtype = np.dtype(np.float64 if "double" in session.get_inputs()[0].type else np.float32)
+    many = len(session.get_inputs()) > 1
+    return Scorer(lambda native: onnx_scores(session, native), "ONNX", None, None, None if many else dtype)
+
+
+def _of_torch(module: Any, torch: Any) -> Scorer:
+    weights = [p for p in module.parameters() if p.is_floating_point()]
+    dtype, device = (weights[0].dtype, weights[0].device) if weights else (torch.float32, None)
+    own = np.dtype(np.float64 if dtype == torch.float64 else np.float32)
+
+    def run(native: FloatArray, slopes: bool) -> Any:
+        was_training = module.training
+        module.eval()
+        try:
+            x = torch.tensor(np.asarray(native), dtype=dtype, device=device, requires_grad=slopes)
+            with torch.set_grad_enabled(slopes):
+                out = module(x).reshape(len(native), -1)
+                if not slopes:
+                    return out.to(torch.float64 if own.itemsize == 8 else torch.float32).cpu().numpy()
+                rows = [torch.autograd.grad(out[:, k].sum(), x, retain_graph=True)[0] for k in range(out.shape[1])]
+                return torch.stack(rows, dim=1).double().cpu().numpy()
+        finally:
+            module.train(was_training)
+
+    name = type(module).__name__
+    return Scorer(lambda x: run(x, False), name, None, None, own, lambda x: run(x, True))

@@ -1,0 +1,67 @@
+"""An ONNX file as a function from rows to scores; onnxruntime is loaded only when one is audited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.errors import InputError, MissingExtraError
+
+__all__ = ["as_numbers", "onnx_scores", "open_session"]
+
+
+def open_session(path: str | PathLike[str]) -> Any:
+    """An onnxruntime session on one thread; a damaged file is an InputError."""
+    if not Path(path).is_file():
+        raise InputError(f"an ONNX model is a file; got {fspath(path)!r}, which is none; check the path.")
+    try:
+        onnxruntime = import_module("onnxruntime")
+    except ImportError:
+        raise MissingExtraError("onnxruntime", "onnx") from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    try:
+        return onnxruntime.InferenceSession(fspath(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime raises its own classes, one for each way a file can be wrong
+        first = str(error).splitlines()[0][:200]
+        raise InputError(f"onnxruntime must be able to read the file; got {first}; export the model again.") from None
+
+
+def onnx_scores(session: Any, native: Any) -> NDArray[Any]:
+    """The outputs for a table: the last output where the first is a class label, else the first."""
+    inputs = session.get_inputs()
+    if len(inputs) == 1:
+        kind = np.float64 if "double" in inputs[0].type else np.float32
+        feed: Mapping[str, Any] = {inputs[0].name: np.asarray(native, dtype=kind)}
+    else:
+        feed = _by_column(inputs, native)
+    found = session.run(None, feed)
+    is_label = np.asarray(found[0]).dtype.kind not in "f"
+    return as_numbers(found[-1] if is_label else found[0])
+
+
+def _by_column(inputs: Any, native: Any) -> dict[str, Any]:
+    frame = nw.from_native(native, eager_only=True, pass_through=True)
+    kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}
+    feed: dict[str, Any] = {}
+    for k, entry in enumerate(inputs):
+        column = frame[entry.name].to_numpy() if isinstance(frame, nw.DataFrame) else native[:, k]
+        kind = kinds.get(entry.type, np.object_)
+        feed[entry.name] = np.asarray(column).astype(kind).reshape(-1, 1)
+    return feed
+
+
+def as_numbers(found: Any) -> NDArray[Any]:
+    """Arrays, tensors, series, and lists of {class: probability}."""
+    if hasattr(found, "detach"):
+        found = found.detach().cpu().numpy()
+    if isinstance(found, list) and found and isinstance(found[0], Mapping):
+        found = [list(row.values()) for row in found]
+    return np.asarray(found)

@@ -1,0 +1,84 @@
+"""What an audit found, drawn: the score along each feature at its worst row, and where it goes the wrong way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from monolip.certify.audit_report import AuditedFeature, AuditReport, Counterexample
+from monolip.errors import InputError, MissingExtraError
+
+__all__ = ["plot_audit"]
+
+_CURVE, _WRONG = "tab:blue", "tab:red"
+
+
+def plot_audit(report: AuditReport, *, n_columns: int = 3, max_panels: int = 12) -> Any:
+    """One panel a feature (and output): the score along it at the row of its worst counterexample, the fall in red.
+
+    Args:
+        report: what `audit` returned.
+        n_columns: panels side by side. max_panels: the worst ones are drawn.
+
+    Returns: the matplotlib figure. A panel without red shows a row where nothing was found, which is not a proof.
+    """
+    if not isinstance(report, AuditReport):
+        raise InputError(f"plot_audit draws an AuditReport; got {type(report).__name__}; pass what audit returned.")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot") from None
+    shown = sorted(report.features, key=lambda feature: -feature.worst_drop)[: max(1, max_panels)]
+    across = max(1, min(n_columns, len(shown)))
+    rows = -(-len(shown) // across)
+    figure = Figure(figsize=(4.0 * across, 3.0 * rows + 0.6), layout="constrained")
+    axes = figure.subplots(rows, across, squeeze=False).ravel()
+    several = len({feature.output for feature in report.features}) > 1
+    for axis, feature in zip(axes, shown, strict=False):
+        _panel(axis, feature, _worst(report, feature), several)
+    for axis in axes[len(shown) :]:
+        axis.set_axis_off()
+    _legend(figure, axes[: len(shown)])
+    return figure
+
+
+def _worst(report: AuditReport, feature: AuditedFeature) -> Counterexample | None:
+    mine = [one for one in report.violations if (one.feature, one.output) == (feature.name, feature.output)]
+    return mine[0] if mine else None
+
+
+def _panel(axis: Any, feature: AuditedFeature, worst: Counterexample | None, several: bool) -> None:
+    values, scores = feature.curve
+    axis.plot(values, scores, color=_CURVE, linewidth=1.6, label="score along the feature, other columns fixed")
+    _mark_wrong_way(axis, feature)
+    numeric = worst is not None and isinstance(worst.value_from, int | float)
+    if worst is not None and numeric:
+        ends = [worst.value_from, worst.value_to], [worst.before, worst.after]
+        words = "counterexample (the step should not lower the score)"
+        axis.plot(*ends, "o", color=_WRONG, markersize=5, markerfacecolor="white", label=words, zorder=4)
+    if worst is None:
+        axis.set_title("nothing found (not a proof)", fontsize=9)
+    else:
+        share = f"{feature.share_affected:.0%} of rows, worst drop {feature.worst_drop:.3g}"
+        kind = "" if worst.size == "beyond rounding" else ", rounding"
+        axis.set_title(share + kind, fontsize=9)
+    axis.set_xlabel(f"{feature.name} ({'increasing' if feature.direction > 0 else 'decreasing'})")
+    axis.set_ylabel(f"score of {feature.output!r}" if several else "score")
+
+
+def _mark_wrong_way(axis: Any, feature: AuditedFeature) -> None:
+    """Red where the score is below what it already was on the way (above it, for a decreasing feature)."""
+    values, scores = feature.curve
+    ahead = np.maximum.accumulate(scores) if feature.direction > 0 else np.minimum.accumulate(scores)
+    if np.any(ahead != scores):
+        words = "wrong way round: lower than an earlier value (decreasing: higher)"
+        axis.fill_between(values, scores, ahead, color=_WRONG, alpha=0.3, linewidth=0, label=words)
+
+
+def _legend(figure: Any, axes: Any) -> None:
+    found: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncol=1, fontsize=8, frameon=False)
