@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,61 +11,13 @@ from monolip.engine._compile import compiled
 from monolip.engine._gradient import forward
 from monolip.engine._lane_ops import gather_square
 from monolip.engine._pairs import draw
+from monolip.engine._state import AHEAD, Data, Lanes
 from monolip.engine._training_layout import LANES, OUTPUT_AT
 
-__all__ = ["AHEAD", "Data", "Lanes", "State", "Stepped", "block_forward", "next_rows"]
+__all__ = ["block_forward", "next_rows"]
 
 FloatArray = NDArray[Any]
 Table = NDArray[np.int64]
-AHEAD = 16  # rows known beyond the block, for prefetching
-
-
-class Data(NamedTuple):
-    """Rows: x (n, d padded), y (n, targets), weight (n,) of mean 1, offset (n, outputs) or (0, outputs)."""
-
-    x: FloatArray
-    y: FloatArray
-    weight: FloatArray
-    offset: FloatArray
-    residual: FloatArray  # (outputs, d) of paper form, or (0, d)
-
-
-class Stepped(NamedTuple):
-    """Parameters and what steps them, all flat in the layout's order (means: one number a layer input)."""
-
-    params: FloatArray  # effective parameters: what is evaluated
-    raw: FloatArray  # paper form: what is stepped; convex form: empty
-    gradient: FloatArray
-    first_moment: FloatArray
-    second_moment: FloatArray
-    lower: FloatArray  # slope box, (first-layer rows * stride)
-    upper: FloatArray
-    means: FloatArray
-
-
-class Lanes(NamedTuple):
-    """Scratch of one block of 64 rows: activations, origins of sorted values, inputs as rows, gradients, targets."""
-
-    acts: FloatArray
-    origin: NDArray[np.int32]
-    rows_in: FloatArray
-    turned: FloatArray
-    d: FloatArray
-    spare: FloatArray
-    y: FloatArray
-    weight: FloatArray
-    rows: NDArray[np.int64]
-
-
-class State(NamedTuple):
-    """Everything a network in training owns; arrays only, changed in place, allocated once."""
-
-    stepped: Stepped
-    lanes: Lanes
-    average: FloatArray  # exponential average of params; stays in every convex set
-    order: NDArray[np.int32]  # the epoch's order of rows
-    random: NDArray[np.uint64]
-    clock: NDArray[np.int64]  # steps done, place in the epoch, rows that stay together in every epoch
 
 
 @compiled(fast=True, inner=True)
@@ -99,17 +51,20 @@ def next_rows(
     clock[1] = at
     for lane in range(count, LANES):  # unused lanes repeat rows, so that means over lanes stay those of the batch
         rows[lane] = rows[lane % count]
-    for lane in range(AHEAD):  # what probably comes next, fetched into the cache while this block is worked on
-        rows[LANES + lane] = order[at + lane] if at + lane < order.size else rows[lane]
+    known = min(AHEAD, order.size - at)  # what probably comes next, fetched into the cache during this block's work
+    for lane in range(known):
+        rows[LANES + lane] = order[at + lane]
+    for lane in range(known, AHEAD):
+        rows[LANES + lane] = rows[lane]
 
 
 @compiled(fast=True, inner=True)
-def put_inputs(x: FloatArray, rows: NDArray[np.int64], rows_in: FloatArray, acts: FloatArray) -> None:
-    """Copy 64 rows of x twice: as rows (lanes, width), and in lanes (width, lanes); rows has AHEAD more."""
+def put_inputs(x: FloatArray, rows: NDArray[np.int64], acts: FloatArray) -> None:
+    """Copy 64 rows of x into lanes (width, lanes); rows has AHEAD more."""
     width, square = x.shape[1], 64 // x.itemsize
     for first in range(0, LANES, square):
         for column in range(0, width, square):
-            gather_square(x, rows, first, column, width, rows_in, acts)
+            gather_square(x, rows, first, column, width, acts)
 
 
 @compiled(fast=True, inner=True)
@@ -151,8 +106,8 @@ def block_forward(
     data: Data, count: int, share: float, layers: Table, blocks: Table, params: FloatArray, lanes: Lanes
 ) -> None:
     """Outputs of the 64 rows named in lanes.rows, of which `count` count, into their place in lanes.acts."""
-    put_inputs(data.x, lanes.rows, lanes.rows_in, lanes.acts)
+    put_inputs(data.x, lanes.rows, lanes.acts)
     put_targets(data.y, data.weight, lanes.rows, count, share, lanes.y, lanes.weight)
-    forward(params, layers, blocks, lanes.acts, lanes.origin)
+    forward(data, params, layers, blocks, lanes)
     out_at = layers[-1, OUTPUT_AT] * LANES
     add_known(data.residual, data.offset, lanes.rows, lanes.acts, lanes.acts[out_at:])

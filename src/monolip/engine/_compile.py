@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core.compiler import Compiler
 
 __all__ = ["compiled"]
 
@@ -27,6 +28,17 @@ def _engine_stamp() -> str:
 _STAMP = _engine_stamp()
 
 
+class _InnerCompiler(Compiler):  # type: ignore[misc]
+    """Leaves optimising to the outermost kernel, which does it for all it contains: a third of all compilation."""
+
+    def define_pipelines(self) -> Any:
+        if self.state.library is None:
+            library = self.state.targetctx.codegen().create_library(self.state.func_id.func_qualname)
+            library._optimize_final_module = lambda: None  # a private name: without it only time is lost
+            self.state.library = library
+        return super().define_pipelines()
+
+
 def _dispatcher(function: Callable[..., Any], fast: bool, inner: bool, cache: bool) -> Any:
     flags: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": cache}
     if fast:
@@ -35,7 +47,7 @@ def _dispatcher(function: Callable[..., Any], fast: bool, inner: bool, cache: bo
         # no reference counts: a slice would cost two atomic operations. Hence fast kernels must not allocate
         flags["_nrt"] = False
     if inner:
-        flags |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        flags |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _InnerCompiler}
     return numba.njit(**flags)(function)
 
 

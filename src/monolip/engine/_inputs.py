@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from monolip.engine._training_layout import PAD
+from monolip.engine._bin_columns import fill_bins, refuse_bins, widen_ends
+from monolip.engine._training_layout import PAD, TrainingLayout
 from monolip.errors import InputError, SlopeError
 
-__all__ = ["finite_target", "offsets", "padded_rows", "row_weights", "slope_boxes", "trunks_of"]
+__all__ = ["finite_target", "offsets", "packed_rows", "row_weights", "slope_boxes", "trunks_of"]
 
 FloatArray = NDArray[Any]
-CHUNK_ROWS = 16_384
+CHUNK_ROWS = 4096
 
 
 def slope_boxes(lower: ArrayLike, upper: ArrayLike, n_features: int) -> tuple[FloatArray, FloatArray]:
@@ -39,17 +41,43 @@ def trunks_of(lower: FloatArray, upper: FloatArray) -> list[int]:
     return [seen.setdefault(low.tobytes() + high.tobytes(), len(seen)) for low, high in zip(lower, upper, strict=True)]
 
 
-def padded_rows(x: FloatArray, order: NDArray[np.int64] | None, dtype: np.dtype[Any]) -> FloatArray:
-    """The one copy that training makes of the features: rows in `order`, padded with zeros to whole registers."""
-    padded = np.zeros((len(x), -(-x.shape[1] // PAD) * PAD), dtype)
-    for start in range(0, len(x), CHUNK_ROWS):  # in pieces: reordering and checking need no second copy
-        rows = slice(start, start + CHUNK_ROWS)
-        with np.errstate(over="ignore"):  # a float64 too large for float32 is reported next
-            padded[rows, : x.shape[1]] = x[rows] if order is None else x[order[rows]]
-        if not np.isfinite(padded[rows]).all():
+class Rows(NamedTuple):
+    """Features as the kernels read them, see _state.Data, and the mean of every column of the caller's."""
+
+    x: FloatArray
+    codes: NDArray[np.int32]
+    bin_ends: FloatArray
+    means: NDArray[np.float64]
+
+
+def packed_rows(x: FloatArray, order: NDArray[np.int64] | None, layout: TrainingLayout, dtype: np.dtype[Any]) -> Rows:
+    """The one copy that training makes of the features: rows in `order`, bins packed, zeros up to whole registers."""
+    n_plain, features = len(layout.plain), len(layout.first_bins) - 1
+    padded = np.zeros((len(x), -(-(n_plain + features) // PAD) * PAD), dtype)
+    codes, total = np.zeros((len(x), features), np.int32), np.zeros(x.shape[1])
+    ends = np.repeat(np.array([[np.inf], [-np.inf]], dtype), len(layout.binned), axis=1)
+    if features:
+        for piece, _ in _pieces(x, None, dtype):
+            widen_ends(piece, layout.binned, ends)
+    for piece, rows in _pieces(x, order, dtype):
+        if not np.isfinite(piece).all():
             with np.errstate(over="ignore"):
                 _check_finite(np.asarray(x, dtype), "features")
-    return padded
+        total += piece.sum(0, dtype=np.float64)
+        padded[rows, :n_plain] = piece if features == 0 else piece[:, layout.plain]
+        if features:
+            bad = fill_bins(piece, layout.binned, layout.first_bins, ends, codes[rows], padded[rows], n_plain)
+            if bad >= 0:
+                refuse_bins(piece[bad, layout.binned])
+    return Rows(padded, codes, ends, total / len(x))
+
+
+def _pieces(x: FloatArray, order: NDArray[np.int64] | None, dtype: np.dtype[Any]) -> Iterator[tuple[FloatArray, slice]]:
+    """Some rows at a time, so that reordering and checking need no second copy; and where they go."""
+    for start in range(0, len(x), CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
+        with np.errstate(over="ignore"):  # a float64 too large for float32 is reported as infinite
+            yield np.ascontiguousarray(x[rows] if order is None else x[order[rows]], dtype), rows
 
 
 def finite_target(y: ArrayLike, n: int) -> FloatArray:

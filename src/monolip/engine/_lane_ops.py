@@ -9,9 +9,18 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from monolip.engine._vector import REGISTER_BYTES, data_at, load, store
+from monolip.engine._vector import NEAR, REGISTER_BYTES, data_at, load, prefetch, reduced, store
 
-__all__ = ["copy_registers", "gather_square", "lane_dot", "lane_sum", "sort_pair", "transpose_square", "unsort_pair"]
+__all__ = [
+    "add_transposed_square",
+    "copy_registers",
+    "gather_square",
+    "lane_dot",
+    "lane_sum",
+    "sort_pair",
+    "transpose_square",
+    "unsort_pair",
+]
 
 LANES = 64
 
@@ -21,15 +30,6 @@ def _shape(context: Any, array_type: Any) -> tuple[int, Any]:
     element = context.get_value_type(array_type.dtype)
     size = 4 if isinstance(element, ir.FloatType) else 8
     return size, ir.VectorType(element, REGISTER_BYTES // size)
-
-
-def _reduced(builder: Any, vector: Any) -> Any:
-    """The sum of a register's lanes, in the order the machine likes."""
-    kind = "f32" if isinstance(vector.type.element, ir.FloatType) else "f64"
-    name = f"llvm.vector.reduce.fadd.v{vector.type.count}{kind}"
-    signature = ir.FunctionType(vector.type.element, [vector.type.element, vector.type])
-    function = cgutils.get_or_insert_function(builder.module, signature, name)
-    return builder.call(function, [ir.Constant(vector.type.element, 0.0), vector], fastmath=("reassoc",))
 
 
 @intrinsic
@@ -46,7 +46,7 @@ def lane_dot(typingctx, a, a_at, b, b_at):  # type: ignore[no-untyped-def]
             left, right = (load(builder, data, at, vector, size) for data in (a_data, b_data))
             product = builder.fmul(left, right, flags=("contract",))
             total = builder.fadd(total, product, flags=("contract", "reassoc"))
-        return _reduced(builder, total)
+        return reduced(builder, total)
 
     return a.dtype(a, types.intp, b, types.intp), codegen
 
@@ -61,7 +61,7 @@ def lane_sum(typingctx, a, a_at):  # type: ignore[no-untyped-def]
         total = ir.Constant(vector, None)
         for start in range(0, LANES, vector.count):
             total = builder.fadd(total, load(builder, data, ir.Constant(args[1].type, start), vector, size))
-        return _reduced(builder, total)
+        return reduced(builder, total)
 
     return a.dtype(a, types.intp), codegen
 
@@ -80,9 +80,8 @@ def _turned(builder: Any, rows: list[Any]) -> list[Any]:
     return rows
 
 
-@intrinsic
-def transpose_square(typingctx, x, x_at, ldx, y, y_at, ldy):  # type: ignore[no-untyped-def]
-    """y[j, i] = x[i, j] for one square of a register's length."""
+def _square(add: bool) -> Any:
+    """An intrinsic that turns one square of registers."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         x, x_at, ldx, y, y_at, ldy = args
@@ -92,50 +91,48 @@ def transpose_square(typingctx, x, x_at, ldx, y, y_at, ldy):  # type: ignore[no-
         target = data_at(context, builder, signature.args[3], y, y_at)
         rows = [load(builder, source, builder.mul(ldx, ir.Constant(index, i)), vector, size) for i in range(n)]
         for i, row in enumerate(_turned(builder, rows)):
-            store(builder, row, target, builder.mul(ldy, ir.Constant(index, i)), size)
+            at = builder.mul(ldy, ir.Constant(index, i))
+            store(builder, builder.fadd(load(builder, target, at, vector, size), row) if add else row, target, at, size)
         return context.get_dummy_value()
 
-    i = types.intp
-    return types.void(x, i, i, y, i, i), codegen
+    def typed(typingctx, x, x_at, ldx, y, y_at, ldy):  # type: ignore[no-untyped-def]
+        i = types.intp
+        return types.void(x, i, i, y, i, i), codegen
+
+    return intrinsic(typed)
+
+
+# (x, x_at, ldx, y, y_at, ldy): y[j, i] = x[i, j], or y[j, i] += x[i, j], for one square of a register's length
+transpose_square, add_transposed_square = _square(add=False), _square(add=True)
 
 
 @intrinsic
-def gather_square(typingctx, x, rows, first, column, width, out, turned):  # type: ignore[no-untyped-def]
+def gather_square(typingctx, x, rows, first, column, width, turned):  # type: ignore[no-untyped-def]
     """Rows rows[first], rows[first + 1], ... of a table x (n, width), one register from `column` on:
 
-    into out (lanes, width), and turned (width, lanes). The rows a register's length further on in `rows` are fetched
+    into turned (width, lanes). The rows a register's length further on in `rows` are fetched
     into the cache meanwhile: rows of a batch lie all over the table.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, numbers, first, column, width, out, turned = args
+        x, numbers, first, column, width, turned = args
         size, vector = _shape(context, signature.args[0])
         n, index = vector.count, first.type
         table = data_at(context, builder, signature.args[0], x, column)
         names = data_at(context, builder, signature.args[1], numbers, first)
-        flat = data_at(context, builder, signature.args[5], out, builder.add(builder.mul(first, width), column))
         lanes = builder.add(builder.mul(column, ir.Constant(index, LANES)), first)
-        target = data_at(context, builder, signature.args[6], turned, lanes)
+        target = data_at(context, builder, signature.args[5], turned, lanes)
         rows = []
         for i in range(n):
             here, ahead = (builder.load(builder.gep(names, [ir.Constant(index, i + k)])) for k in (0, n))
-            _prefetch(builder, builder.gep(table, [builder.mul(ahead, width)]))
+            prefetch(builder, builder.gep(table, [builder.mul(ahead, width)]), NEAR)
             rows.append(load(builder, table, builder.mul(here, width), vector, size))
-            store(builder, rows[-1], flat, builder.mul(width, ir.Constant(index, i)), size)
         for i, row in enumerate(_turned(builder, rows)):
             store(builder, row, target, ir.Constant(index, i * LANES), size)
         return context.get_dummy_value()
 
     i = types.intp
-    return types.void(x, rows, i, i, i, out, turned), codegen
-
-
-def _prefetch(builder: Any, pointer: Any) -> None:
-    flag, address = ir.IntType(32), ir.IntType(8).as_pointer()
-    signature = ir.FunctionType(ir.VoidType(), [address, flag, flag, flag])
-    function = cgutils.get_or_insert_function(builder.module, signature, "llvm.prefetch.p0")
-    read, keep, data = (ir.Constant(flag, n) for n in (0, 3, 1))
-    builder.call(function, [builder.bitcast(pointer, address), read, keep, data])
+    return types.void(x, rows, i, i, i, turned), codegen
 
 
 def _shuffled(builder: Any, a: Any, b: Any, mask: list[int]) -> Any:

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
-from monolip.engine._lane_ops import lane_dot, transpose_square
+from monolip.engine._lane_ops import add_transposed_square, lane_dot, transpose_square
 from monolip.engine._training_layout import LANES
 from monolip.engine._vector import tile
 
-__all__ = ["dot_gradient", "input_gradient", "layer_output", "tile_gradient", "transpose"]
+__all__ = ["add_transposed", "dot_gradient", "input_gradient", "layer_output", "tile_gradient", "transpose"]
 
 FloatArray = NDArray[Any]
 # 8 rows by 2 registers: 16 sums hide the latency of the additions, and common widths are multiples of 8
 _BIAS_8, _ZERO_8 = (tile(8, 2, fused=True, start=start) for start in ("bias", "zero"))
 _BIAS_2, _ZERO_2 = (tile(2, 4, fused=True, start=start) for start in ("bias", "zero"))
 _BIAS_1, _ZERO_1 = (tile(1, 4, fused=True, start=start) for start in ("bias", "zero"))
-_SUM_82, _SUM_22, _SUM_12 = (tile(r, 2, fused=True, start="sum", ways=w) for r, w in ((8, 1), (2, 2), (1, 4)))
-_SUM_81, _SUM_21, _SUM_11 = (tile(r, 1, fused=True, start="sum", ways=w) for r, w in ((8, 1), (2, 4), (1, 4)))
+_SUM_82, _SUM_22, _SUM_12 = (tile(r, 2, fused=True, start="named", ways=w) for r, w in ((8, 1), (2, 2), (1, 4)))
+_SUM_81, _SUM_21, _SUM_11 = (tile(r, 1, fused=True, start="named", ways=w) for r, w in ((8, 1), (2, 4), (1, 4)))
 
 
 @compiled(fast=True, inner=True)
@@ -78,32 +79,33 @@ def dot_gradient(
 
 @compiled(fast=True, inner=True)
 def tile_gradient(
-    g: FloatArray, g_at: int, ldg: int, rows: int, d: FloatArray, d_at: int, x: FloatArray, x_at: int, ldx: int
-) -> None:
-    """g (rows, ldg) += d x for d (rows, lanes) and x (lanes, ldx), the inputs as rows; fills the padding of g too."""
+    g: FloatArray, g_at: int, ldg: int, rows: int, d: FloatArray, d_at: int, x: FloatArray, x_at: int, ldx: int,
+    numbers: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """g (rows, ldg) += d x for d (rows, lanes) and rows of x (n, ldx) by their numbers; fills the padding of g too."""
     width = 64 // g.itemsize
     n = 0
     while n + 2 * width <= ldg:
         k = 0
         while k + 8 <= rows:
-            _SUM_82(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, d, 0)
+            _SUM_82(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, numbers, 0)
             k += 8
         while k + 2 <= rows:
-            _SUM_22(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, d, 0)
+            _SUM_22(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, numbers, 0)
             k += 2
         if k < rows:
-            _SUM_12(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, d, 0)
+            _SUM_12(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, numbers, 0)
         n += 2 * width
     while n < ldg:
         k = 0
         while k + 8 <= rows:
-            _SUM_81(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, d, 0)
+            _SUM_81(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, numbers, 0)
             k += 8
         while k + 2 <= rows:
-            _SUM_21(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, d, 0)
+            _SUM_21(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, numbers, 0)
             k += 2
         if k < rows:
-            _SUM_11(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, d, 0)
+            _SUM_11(g, g_at + k * ldg + n, ldg, d, d_at + k * LANES, LANES, 1, x, x_at + n, ldx, LANES, numbers, 0)
         n += width
 
 
@@ -114,3 +116,12 @@ def transpose(x: FloatArray, x_at: int, rows: int, columns: int, ldx: int, y: Fl
     for i in range(0, rows, width):
         for j in range(0, columns, width):
             transpose_square(x, x_at + i * ldx + j, ldx, y, j * ldy + i, ldy)
+
+
+@compiled(fast=True, inner=True)
+def add_transposed(x: FloatArray, rows: int, columns: int, ldx: int, y: FloatArray, y_at: int, ldy: int) -> None:
+    """y (columns, rows) += x (rows, columns) transposed."""
+    width = 64 // x.itemsize
+    for i in range(0, rows, width):
+        for j in range(0, columns, width):
+            add_transposed_square(x, i * ldx + j, ldx, y, y_at + j * ldy + i, ldy)

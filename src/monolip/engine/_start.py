@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine._batches import AHEAD, Data, Lanes, State, Stepped
-from monolip.engine._training_layout import BIAS_AT, LANES, PAD, WIDTH, TrainingLayout
+from monolip.engine._state import AHEAD, Data, Lanes, State, Stepped
+from monolip.engine._training_layout import BIAS_AT, BIN_STRIDE, LANES, PAD, WIDTH, TrainingLayout
 from monolip.engine.losses import Loss
 
 __all__ = ["best_constant", "new_state", "start_params"]
@@ -17,23 +18,26 @@ FloatArray = NDArray[Any]
 
 
 def start_params(
-    layout: TrainingLayout, rng: np.random.Generator, x: FloatArray, index: NDArray[np.int32], lower: FloatArray,
-    upper: FloatArray, initial_slope: float, constant: FloatArray, signed: bool, dtype: Any,
+    layout: TrainingLayout, rng: np.random.Generator, rows_at: Callable[[NDArray[np.int32]], FloatArray],
+    index: NDArray[np.int32], lower: FloatArray, upper: FloatArray, initial_slope: float, constant: FloatArray,
+    signed: bool, dtype: Any,
 ) -> FloatArray:  # fmt: skip
     """Flat parameters. lower, upper: (first-layer rows, d). constant: (outputs,) in the layout's order.
 
+    rows_at(places) are rows of the table, (places, d).
+
     Slopes are uniform within initial_slope of the box's point nearest to zero. Units of one sort group hinge at a
-    common random row of x: they are zero there, so sorting has something to do inside the data.
+    common random row: they are zero there, so sorting has something to do inside the data.
     """
     params = np.zeros(layout.size, dtype)
     near = np.clip(0.0, lower, upper)
     slopes = rng.uniform(np.maximum(lower, near - initial_slope), np.minimum(upper, near + initial_slope))
-    _first_block(layout, params)[:, : slopes.shape[1]] = slopes
+    layout.put_first_layer(params, slopes)
     if layout.group_sizes:
         size = layout.group_sizes[0]
         hinges = np.repeat(rng.integers(len(index), size=len(slopes) // size), size)
         at = layout.layers[0, BIAS_AT]
-        params[at : at + len(slopes)] = -(x[index[hinges], : slopes.shape[1]].astype(np.float64) * slopes).sum(1)
+        params[at : at + len(slopes)] = -(rows_at(index[hinges]).astype(np.float64) * slopes).sum(1)
     for _, rows, _, columns, at, stride in layout.blocks[1:]:
         mixing = rng.random((rows, columns)) + 1e-3
         if signed:
@@ -43,11 +47,6 @@ def start_params(
     last = layout.layers[-1]
     params[last[BIAS_AT] : last[BIAS_AT] + last[WIDTH]] += constant
     return params
-
-
-def _first_block(layout: TrainingLayout, flat: FloatArray) -> FloatArray:
-    _, rows, _, _, at, stride = layout.blocks[0]
-    return flat[at : at + rows * stride].reshape(rows, stride)
 
 
 def best_constant(loss: Loss, y: FloatArray, weight: FloatArray, n_outputs: int) -> NDArray[np.float64]:
@@ -69,26 +68,30 @@ def best_constant(loss: Loss, y: FloatArray, weight: FloatArray, n_outputs: int)
 
 def new_state(
     layout: TrainingLayout, params: FloatArray, lower: FloatArray, upper: FloatArray, data: Data,
-    index: NDArray[np.int32], run: int, seed: int, signed: bool,
+    index: NDArray[np.int32], run: int, seed: int, signed: bool, means: FloatArray,
 ) -> State:  # fmt: skip
-    """All the arrays of training, allocated once. lower, upper: (first-layer rows, d)."""
-    size, width, d = layout.size, layout.scratch, lower.shape[1]
+    """All the arrays of training, allocated once. lower, upper: (first-layer rows, d). means: (d,), of the columns."""
+    size, width, stride, n_bins = layout.size, layout.scratch, int(layout.layers[0, BIN_STRIDE]), len(layout.binned)
     block, outputs = (width + PAD) * LANES, int(layout.layers[-1, WIDTH])
     own, moments = ("params", "gradient", "lower", "upper"), ("first_moment", "second_moment", "average")
     arrays = _arena(
         params.dtype, raw=size if signed else 0, means=width + PAD, **dict.fromkeys(own + moments, size),
-        **dict.fromkeys(("acts", "d", "spare"), block), rows_in=(LANES + 1) * data.x.shape[1], turned=block + PAD,
-        y=data.y.shape[1] * LANES, weight=outputs * LANES,
+        **dict.fromkeys(("acts", "d", "spare"), block), turned=block + PAD,
+        y=data.y.shape[1] * LANES, weight=outputs * LANES, step=PAD,
+        bin_means=n_bins, moved=stride, units=LANES * stride, table=n_bins * stride, bin_gradient=n_bins * stride,
     )  # fmt: skip
     # float32 boxes are rounded inwards: what is inside them is inside the user's interval
-    low, high, first = (_first_block(layout, arrays[name]) for name in ("lower", "upper", "params"))
-    low[:, :d], high[:, :d] = _inwards(lower, upper, params.dtype)
+    low, high = _inwards(lower, upper, params.dtype)
+    layout.put_first_layer(arrays["lower"], low)
+    layout.put_first_layer(arrays["upper"], high)
     arrays["params"][:] = params
-    np.clip(first, low, high, out=first)
+    layout.put_first_layer(arrays["params"], np.clip(layout.first_layer(params), low, high))
+    arrays["means"][: len(layout.plain)], arrays["bin_means"][:] = means[layout.plain], means[layout.binned]
     if signed:
         arrays["raw"][:] = arrays["params"]
     stepped = Stepped(**{name: arrays[name] for name in Stepped._fields})
     whole: dict[str, NDArray[Any]] = {"origin": np.zeros(block, np.int32), "rows": np.zeros(LANES + AHEAD, np.int64)}
+    whole["same"] = np.arange(LANES + AHEAD) % LANES
     lanes = Lanes(**whole, **{name: arrays[name] for name in Lanes._fields if name not in whole})
     random = np.array([(2 * seed + 1) * 0x9E3779B97F4A7C15 % 2**64], np.uint64)
     return State(stepped, lanes, arrays["average"], index.copy(), random, np.array([0, len(index), run], np.int64))

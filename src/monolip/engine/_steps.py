@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine._batches import Data, Lanes, State, block_forward, next_rows
+from monolip.engine._batches import block_forward, next_rows
+from monolip.engine._bins import bin_table, collect_bins
 from monolip.engine._compile import compiled
 from monolip.engine._gradient import backward, update_means
 from monolip.engine._layer_step import step_layer
-from monolip.engine._training_layout import BIAS_AT, LANES, OUTPUT_AT, WIDTH
+from monolip.engine._pointers import call_gradient, call_value
+from monolip.engine._row_steps import BETA1, BETA2, EPSILON
+from monolip.engine._state import Data, Lanes, State
+from monolip.engine._training_layout import BIAS_AT, BIN_STRIDE, BINS_AT, LANES, OUTPUT_AT, WIDTH
 
 __all__ = ["run_steps", "total_loss"]
 
@@ -25,34 +28,36 @@ MEAN_SHARE, MEAN_EVERY = 0.08, 4
 
 @compiled(fast=True)
 def run_steps(
-    data: Data, layers: Table, blocks: Table, state: State, gradient: Callable[..., None], parameter: float,
+    data: Data, layers: Table, blocks: Table, state: State, gradient: int, parameter: float,
     h: FloatArray, schedule: FloatArray, steps: int, batch_size: int, centred: bool, learn: bool,
 ) -> bool:  # fmt: skip
     """Do `steps` steps from where state.clock stands; False as soon as a gradient is not a finite number.
 
     Without `learn` it stops before the first step, with the batch's gradient in state.stepped.gradient.
-    h: rates of the first layer, mixing rows, output rows, biases; beta1, beta2, eps; averaging; slope decay.
+    gradient: address of the loss's kernel. h: rates of the first layer, mixing rows, output rows, biases; beta1, beta2,
+    eps; averaging; slope decay.
     """
     own, lanes = state.stepped, state.lanes
     out_at = layers[-1, OUTPUT_AT] * LANES
     outputs = lanes.acts[out_at : out_at + lanes.weight.size]
+    bins_at, stride = layers[0, BINS_AT], layers[0, BIN_STRIDE]
     one, last = h.dtype.type(1), layers.shape[0] - 1
     log1, log2, log7 = math.log(h[4]), math.log(h[5]), math.log(h[7])  # exp(t log b) costs a fraction of b ** t
+    own.step[BETA1], own.step[BETA2], own.step[EPSILON] = h[4], h[5], h[6]
     for _ in range(steps):
         t = state.clock[0]
         for i in range(own.gradient.size):
             own.gradient[i] = 0
+        bin_table(own.params, bins_at, stride, data.first_bins, data.bin_ends, lanes.table)
         for start in range(0, batch_size, LANES):
             count = min(LANES, batch_size - start)
             next_rows(state.order, state.random, state.clock, lanes.rows, count)
             block_forward(data, count, 1.0 / batch_size, layers, blocks, own.params, lanes)
-            gradient(outputs, lanes.y, lanes.weight, lanes.d[: lanes.weight.size], parameter)
-            backward(
-                own.params, layers, blocks, lanes.acts, lanes.origin,
-                lanes.rows_in, lanes.turned, lanes.d, lanes.spare, own.gradient,
-            )  # fmt: skip
+            call_gradient(gradient, outputs, lanes.y, lanes.weight, lanes.d[: lanes.weight.size], parameter)
+            backward(data, layers, blocks, own, lanes)
             if centred and start == 0 and (t < WARM_STEPS or t % MEAN_EVERY == 0):
                 update_means(layers, lanes.acts, own.means, 1.0 / (t + 1) if t < WARM_STEPS else MEAN_SHARE)
+        collect_bins(own.gradient, bins_at, stride, data.first_bins, data.bin_ends, own.bin_gradient)
         for k in range(layers[last, WIDTH]):
             if not np.isfinite(own.gradient[layers[last, BIAS_AT] + k]):
                 return False
@@ -61,7 +66,7 @@ def run_steps(
         fix1, fix2 = 1.0 / (1.0 - math.exp(log1 * (t + 1))), 1.0 / (1.0 - math.exp(log2 * (t + 1)))
         for k in range(last + 1):
             rate = h[0] if k == 0 else h[2] if k == last else h[1]
-            step_layer(k, layers, blocks, own, h, rate * schedule[t], h[3] * schedule[t], fix1, fix2)
+            step_layer(k, layers, blocks, own, rate * schedule[t], h[3] * schedule[t], h[8], fix1, fix2)
         if h[7] > 0:
             part = h.dtype.type((one - h[7]) / (1.0 - math.exp(log7 * (t + 1))))
             for i in range(own.params.size):
@@ -73,15 +78,17 @@ def run_steps(
 @compiled(fast=True)
 def total_loss(
     data: Data, index: NDArray[np.int32], layers: Table, blocks: Table, params: FloatArray, lanes: Lanes,
-    value: Callable[..., float], parameter: float,
+    value: int, parameter: float,
 ) -> float:  # fmt: skip
     """sum weight * loss over the rows of data in `index`."""
     total, n, out_at = 0.0, index.size, layers[-1, OUTPUT_AT] * LANES
     outputs = lanes.acts[out_at : out_at + lanes.weight.size]
+    bin_table(params, layers[0, BINS_AT], layers[0, BIN_STRIDE], data.first_bins, data.bin_ends, lanes.table)
     for start in range(0, n, LANES):
         count = min(LANES, n - start)
         for lane in range(LANES):
             lanes.rows[lane] = index[start + lane % count]
+            lanes.rows[LANES + lane] = index[min(start + LANES + lane, n - 1)]
         block_forward(data, count, 1.0, layers, blocks, params, lanes)
-        total += value(outputs, lanes.y, lanes.weight, parameter)
+        total += call_value(value, outputs, lanes.y, lanes.weight, parameter)
     return total

@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 from monolip.engine.architecture import Architecture
 from monolip.errors import StructureError
 
-__all__ = ["FEW_ROWS", "LANES", "PAD", "TrainingLayout"]
+__all__ = ["BIN_PAD", "FEW_ROWS", "LANES", "PAD", "TrainingLayout"]
 
 LANES = 64  # rows side by side; a batch is worked off in blocks of them
 PAD = 16  # rows of weights are padded to whole registers
+BIN_PAD = 32  # units side by side where slopes lie bin by bin
 FEW_ROWS = 2  # blocks of so few rows compute their weight gradient as dot products, others in tiles
 
 # columns of the layer table
 WIDTH, FIRST_BLOCK, END_BLOCK, BIAS_AT, GROUP_SIZE, INPUT_WIDTH, INPUT_AT, OUTPUT_AT, TILED = range(9)
+BINS_AT, BIN_STRIDE = 9, 10
 # columns of the block table
 ROW, ROWS, COLUMN, COLUMNS, WEIGHT_AT, STRIDE = range(6)
 
@@ -36,7 +38,10 @@ def padded(n: int) -> int:
 
 @dataclass(frozen=True)
 class TrainingLayout:
-    """layers (n, 9) and blocks (m, 6): the tables above. Inside, outputs are ordered by trunk: see output_order."""
+    """layers (n, 11) and blocks (m, 6): the tables above. Inside, outputs are ordered by trunk: see output_order.
+
+    Columns that are bins of a feature lie after all others, and their slopes apart, bin by bin: see _bins.
+    """
 
     layers: NDArray[np.int64]
     blocks: NDArray[np.int64]
@@ -45,13 +50,22 @@ class TrainingLayout:
     output_of_row: NDArray[np.int64]  # for each first-layer row an output of its trunk, whose slope box it keeps
     output_order: NDArray[np.int64]  # output_order[i] is the user's number of the output that is kept at place i
     group_sizes: tuple[int, ...]
+    plain: NDArray[np.int64]  # the user's columns that are no bins
+    binned: NDArray[np.int64]  # those that are
+    first_bins: NDArray[np.int64]  # where in `binned` each feature's bins begin, and their number
 
     @classmethod
-    def build(cls, architecture: Architecture, n_features: int, trunk_of_output: Sequence[int]) -> TrainingLayout:
+    def build(
+        cls, architecture: Architecture, n_features: int, trunk_of_output: Sequence[int],
+        bins: Sequence[tuple[int, int]] = (),
+    ) -> TrainingLayout:  # fmt: skip
         trunks, hidden = max(trunk_of_output) + 1, architecture.hidden
         order = np.argsort(np.asarray(trunk_of_output), kind="stable")
-        widths = [n_features, *(trunks * width for width in hidden), len(order)]
-        pieces = [[(0, widths[1], 0, n_features)]]  # row, rows, column, columns of each block, layer by layer
+        binned = np.array([column for first, stop in bins for column in range(first, stop)], np.int64)
+        plain = np.setdiff1d(np.arange(n_features), binned)
+        first_bins = np.cumsum([0, *(stop - first for first, stop in bins)])
+        widths = [len(plain) + len(bins), *(trunks * width for width in hidden), len(order)]
+        pieces = [[(0, widths[1], 0, len(plain))]]  # row, rows, column, columns of each block, layer by layer
         for before, width in pairwise(hidden):
             pieces.append(_diagonal(before, width, trunks, architecture.fan_in))
         if hidden:
@@ -59,18 +73,42 @@ class TrainingLayout:
         firsts = [list(trunk_of_output).index(trunk) for trunk in range(trunks)]
         outputs = np.repeat(firsts, hidden[0]) if hidden else order
         groups = architecture.group_sizes
-        return cls(*_tables(pieces, widths, groups), outputs.astype(np.int64), order.astype(np.int64), groups)
+        orders = outputs.astype(np.int64), order.astype(np.int64)
+        return cls(*_tables(pieces, widths, groups, len(binned)), *orders, groups, plain, binned, first_bins)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.plain) + len(self.binned)
+
+    def first_layer(self, flat: NDArray[Any]) -> NDArray[Any]:
+        """The first layer's numbers in a flat array as (rows, features) in the user's order of columns."""
+        _, rows, _, columns, at, stride = self.blocks[0]
+        matrix = np.empty((rows, self.n_features), flat.dtype)
+        matrix[:, self.plain] = flat[at : at + rows * stride].reshape(rows, stride)[:, :columns]
+        matrix[:, self.binned] = self._bins(flat)[:, :rows].T
+        return matrix
+
+    def put_first_layer(self, flat: NDArray[Any], matrix: NDArray[Any]) -> None:
+        """The inverse of `first_layer`."""
+        _, rows, _, columns, at, stride = self.blocks[0]
+        flat[at : at + rows * stride].reshape(rows, stride)[:, :columns] = matrix[:, self.plain]
+        self._bins(flat)[:, :rows] = matrix[:, self.binned].T
+
+    def _bins(self, flat: NDArray[Any]) -> NDArray[Any]:
+        at, stride = self.layers[0, BINS_AT], self.layers[0, BIN_STRIDE]
+        return flat[at : at + len(self.binned) * stride].reshape(len(self.binned), stride)
 
     def dense(self, params: NDArray[Any]) -> tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]:
         """(weights, biases) as plain float64 matrices; blocks are filled up with zeros."""
-        weights, biases = [], []
-        for layer in self.layers:
+        weights = [np.array(self.first_layer(params), np.float64)]
+        for layer in self.layers[1:]:
             weight = np.zeros((layer[WIDTH], layer[INPUT_WIDTH]))
             for row, rows, column, columns, at, stride in self.blocks[layer[FIRST_BLOCK] : layer[END_BLOCK]]:
                 block = params[at : at + rows * stride].reshape(rows, stride)
                 weight[row : row + rows, column : column + columns] = block[:, :columns]
             weights.append(weight)
-            biases.append(np.array(params[layer[BIAS_AT] : layer[BIAS_AT] + layer[WIDTH]], np.float64))
+        starts = [(layer[BIAS_AT], layer[BIAS_AT] + layer[WIDTH]) for layer in self.layers]
+        biases = [np.array(params[at:end], np.float64) for at, end in starts]
         users = np.argsort(self.output_order)
         weights[-1], biases[-1] = weights[-1][users], biases[-1][users]
         return tuple(weights), tuple(biases)
@@ -78,6 +116,7 @@ class TrainingLayout:
     def flat(self, weights: Sequence[NDArray[Any]], biases: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
         """The inverse of `dense`: parameters of a network that this layout can hold."""
         shapes = [(int(layer[WIDTH]), int(layer[INPUT_WIDTH])) for layer in self.layers]
+        shapes[0] = shapes[0][0], self.n_features
         if [w.shape for w in weights] != shapes:
             raise StructureError(
                 f"training goes on with a network of the same architecture, weights of shape {shapes};"
@@ -86,7 +125,11 @@ class TrainingLayout:
         params = np.zeros(self.size, dtype)
         for k, layer in enumerate(self.layers):
             order = self.output_order if k == len(self.layers) - 1 else np.arange(layer[WIDTH])
-            for row, rows, column, columns, at, stride in self.blocks[layer[FIRST_BLOCK] : layer[END_BLOCK]]:
+            if k == 0:
+                self.put_first_layer(params, weights[0][order])
+            for row, rows, column, columns, at, stride in self.blocks[
+                layer[FIRST_BLOCK] if k else 1 : layer[END_BLOCK]
+            ]:
                 block = params[at : at + rows * stride].reshape(rows, stride)
                 block[:, :columns] = weights[k][order[row : row + rows], column : column + columns]
             params[layer[BIAS_AT] : layer[BIAS_AT] + layer[WIDTH]] = biases[k][order]
@@ -116,9 +159,9 @@ def _output_rows(outputs_of_trunk: NDArray[np.int64], width: int) -> list[Piece]
 
 
 def _tables(
-    pieces: list[list[Piece]], widths: list[int], group_sizes: Sequence[int]
+    pieces: list[list[Piece]], widths: list[int], group_sizes: Sequence[int], n_bins: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
-    layers = np.zeros((len(pieces), 9), np.int64)
+    layers = np.zeros((len(pieces), 11), np.int64)
     blocks: list[tuple[int, ...]] = []
     at, kept = 0, padded(widths[0])
     for k, layer in enumerate(pieces):
@@ -126,11 +169,15 @@ def _tables(
         for row, rows, column, columns in layer:
             blocks.append((row, rows, column, columns, at, padded(columns)))
             at += rows * padded(columns)
+        bins_at, bin_stride = at, -(-widths[1] // BIN_PAD) * BIN_PAD
+        if k == 0:
+            at += n_bins * bin_stride
         group_size = group_sizes[k] if k < len(group_sizes) else 1
         input_at = 0 if k == 0 else layers[k - 1, OUTPUT_AT] + padded(widths[k])
         # each layer keeps its outputs before sorting and after: the gradient needs both
         tiled = any(rows > FEW_ROWS for _, rows, _, _ in layer)
-        layers[k] = widths[k + 1], first, len(blocks), at, group_size, widths[k], input_at, kept, tiled
+        layers[k, :BINS_AT] = widths[k + 1], first, len(blocks), at, group_size, widths[k], input_at, kept, tiled
+        layers[k, BINS_AT:] = bins_at, bin_stride
         at += padded(widths[k + 1])
         kept += 2 * padded(widths[k + 1])
     return layers, np.array(blocks, np.int64), at, kept

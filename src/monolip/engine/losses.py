@@ -81,7 +81,7 @@ def check_target(loss: Loss, y: NDArray[Any], n_outputs: int) -> None:
 
 @cache
 def loss_kernels(name: str, dtype: str) -> tuple[Any, Any]:
-    """(value, gradient) of a loss as compiled function pointers: the training kernel itself never recompiles."""
+    """(value, gradient) of a loss, compiled; kernels call their `address` and never recompile for another loss."""
     array = types.Array(numba.from_dtype(np.dtype(dtype)), 1, "C")
     value = types.float64(array, array, array, types.float64)
     gradient = types.void(array, array, array, array, types.float64)

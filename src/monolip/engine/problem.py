@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from monolip.engine._batches import Data
-from monolip.engine._inputs import finite_target, offsets, padded_rows, row_weights, slope_boxes, trunks_of
-from monolip.engine._training_layout import PAD, TrainingLayout
+from monolip.engine._bin_columns import add_linear, check_ranges, sums_of_bins, unpack
+from monolip.engine._inputs import finite_target, offsets, packed_rows, row_weights, slope_boxes, trunks_of
+from monolip.engine._state import Data
+from monolip.engine._training_layout import INPUT_WIDTH, PAD, TrainingLayout
 from monolip.engine.architecture import Architecture
 from monolip.engine.losses import Loss, check_target
 from monolip.errors import InputError, SlopeError
@@ -27,6 +29,8 @@ class Problem:
     x: (n, d). y: (n,) or (n, outputs), class numbers for softmax. lower, upper: (d,) or (outputs, d) slope intervals;
     outputs with equal intervals share a trunk. sample_weight: (n,), at least 0. offset: (n,) or (n, outputs), added
     to the outputs (the logarithm of an exposure, for a log link). double: float64 kernels, for tests.
+    bins: ranges (first, stop) of columns that are bins of one feature: in every row the columns before one of them are
+    at their largest value and those after it at their smallest. A feature then costs the same whatever its bins.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Problem:
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
         double: bool = False,
+        bins: Sequence[tuple[int, int]] = (),
     ) -> None:
         table = np.asarray(x)
         if table.ndim != 2 or 0 in table.shape:
@@ -52,7 +57,10 @@ class Problem:
         self.n_features = table.shape[1]
         self.lower, self.upper = slope_boxes(lower, upper, self.n_features)
         self.center = _center(self.lower, self.upper) if self.architecture.paper_form else None
-        self.layout = TrainingLayout.build(self.architecture, self.n_features, trunks_of(self.lower, self.upper))
+        ranges = () if self.architecture.paper_form else check_ranges(bins, self.n_features)
+        self.layout = TrainingLayout.build(
+            self.architecture, self.n_features, trunks_of(self.lower, self.upper), ranges
+        )
         with np.errstate(over="ignore"):  # what is too large for single precision is told as infinite by the trainer
             self.data = self._data(table, y, sample_weight, offset)
 
@@ -64,20 +72,42 @@ class Problem:
         check_target(self.loss, target, len(order))
         target = np.argsort(order)[target.astype(int)] if self.loss.name == "softmax" else target[:, order]
         residual = np.zeros((0, self.n_features)) if self.center is None else self.center[order]
+        rows = packed_rows(x, self.mixed, self.layout, dtype)
+        self.means = rows.means
         return Data(
-            padded_rows(x, self.mixed, dtype),
+            rows.x,
             np.ascontiguousarray(target[mixed], dtype),
             row_weights(sample_weight, n, dtype)[mixed],
             np.ascontiguousarray(offsets(offset, n, order, dtype)[mixed if offset is not None else slice(None)]),
+            rows.x.reshape(-1),
             np.ascontiguousarray(residual, dtype),
+            rows.codes,
+            self.layout.first_bins,
+            rows.bin_ends,
         )
+
+    def rows_at(self, places: NDArray[np.int32]) -> FloatArray:
+        """Rows of the table as the caller gave them (places, d), by where they are kept."""
+        layout, data = self.layout, self.data
+        rows = np.empty((len(places), self.n_features), self.dtype)
+        unpack(data.x, data.codes, places, layout.plain, layout.binned, layout.first_bins, data.bin_ends, rows)
+        return rows
+
+    def linear(self, slopes: FloatArray, places: NDArray[np.int32] | None = None) -> NDArray[np.float64]:
+        """x . slopes of rows by where they are kept (all if None); slopes (d,)."""
+        data, layout, n = self.data, self.layout, len(self.data.x)
+        where = np.arange(n, dtype=np.int32) if places is None else places
+        sums = sums_of_bins(slopes[layout.binned], layout.first_bins, data.bin_ends)
+        f = np.empty(len(where))
+        add_linear(data.x, data.codes, where, slopes[layout.plain], slopes[layout.binned], sums, f)
+        return f
 
     def _mix(self, n: int) -> None:
         """Tables larger than the cache are kept in random order, and epochs shuffle runs of rows, not single rows.
 
         Memory then delivers runs instead of rows from all over the table. Runs are random rows: nothing is lost.
         """
-        width = -(-self.n_features // PAD) * PAD * self.dtype.itemsize
+        width = -(-self.layout.layers[0, INPUT_WIDTH] // PAD) * PAD * self.dtype.itemsize
         large = n * width > CACHE_BYTES
         self.run = RUN_ROWS if large else 1
         self.mixed = np.random.default_rng(0).permutation(n) if large else None
@@ -92,6 +122,10 @@ class Problem:
         if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= n:
             raise InputError(f"rows of the problem are numbers in 0 .. {n - 1}, at least one; got {index}; check them.")
         return np.ascontiguousarray(index if self._places is None else np.sort(self._places[index]), np.int32)
+
+    def rows_kept(self, places: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The reverse of `places`: rows of the caller's table."""
+        return np.asarray(places if self.mixed is None else self.mixed[places], np.int64)
 
     def first_layer_box(self) -> tuple[FloatArray, FloatArray]:
         """(rows, d) bounds of the first-layer weights, in the layout's order of rows."""

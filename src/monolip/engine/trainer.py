@@ -48,6 +48,7 @@ class Trainer:
     ) -> None:
         self.problem, self.options = problem, options
         self.index = problem.places(index)
+        self._weighed: tuple[NDArray[np.int32], float] | None = None
         self.value, self.slope = loss_kernels(problem.loss.name, problem.dtype.name)
         self.constants = options.constants(problem.architecture.paper_form, problem.dtype)
         self.schedule = options.schedule(problem.dtype)
@@ -55,8 +56,9 @@ class Trainer:
         params = self._fresh() if start is None else problem.layout.flat(*start[:2], problem.dtype)
         lower, upper = problem.first_layer_box()
         self.state = new_state(
-            problem.layout, params, lower, upper, problem.data, self.index, problem.run, options.seed, signed
-        )
+            problem.layout, params, lower, upper, problem.data, self.index, problem.run, options.seed, signed,
+            problem.means if options.centred else np.zeros_like(problem.means),
+        )  # fmt: skip
 
     def _fresh(self) -> FloatArray:
         problem, options, data = self.problem, self.options, self.problem.data
@@ -66,7 +68,7 @@ class Trainer:
         if len(data.offset):  # an offset already explains its mean; the network starts with the rest
             constant = constant - data.offset[self.index].mean(0)
         return start_params(
-            problem.layout, np.random.default_rng(options.seed), data.x, self.index, lower, upper,
+            problem.layout, np.random.default_rng(options.seed), problem.rows_at, self.index, lower, upper,
             options.initial_slope, constant, problem.architecture.paper_form, problem.dtype,
         )  # fmt: skip
 
@@ -84,7 +86,7 @@ class Trainer:
     def _run(self, steps: int, batch_size: int, centred: bool, learn: bool) -> bool:
         layout = self.problem.layout
         return run_steps(
-            self.problem.data, layout.layers, layout.blocks, self.state, self.slope, self.problem.parameter,
+            self.problem.data, layout.layers, layout.blocks, self.state, self.slope.address, self.problem.parameter,
             self.constants, self.schedule, steps, batch_size, centred, learn,
         )  # fmt: skip
 
@@ -109,15 +111,29 @@ class Trainer:
         layout, data = self.problem.layout, self.problem.data
         params = self.current() if params is None else params
         total = total_loss(
-            data, places, layout.layers, layout.blocks, params, self.state.lanes, self.value, self.problem.parameter
-        )
-        weight = float(data.weight[places].sum(dtype=np.float64))
+            data, places, layout.layers, layout.blocks, params, self.state.lanes, self.value.address,
+            self.problem.parameter,
+        )  # fmt: skip
+        weight = self._weight_of(places)
         if not weight > 0.0:
             raise InputError(
                 "rows that judge a network must count; got weights that are 0 in single precision for all of them; "
                 "give them more weight, or leave them out."
             )
         return float(total) / weight
+
+    def finite_loss(self, what: str, places: NDArray[np.int32], params: FloatArray) -> float:
+        """`loss_at`; a loss that is not finite is an error that calls it by name."""
+        loss = self.loss_at(places, params)
+        if not np.isfinite(loss):
+            raise InputError(self.why_not_finite(f"{what} {self.problem.loss.name} loss"))
+        return loss
+
+    def _weight_of(self, places: NDArray[np.int32]) -> float:
+        """Weight of all the rows; remembered, since snapshots are judged on the same rows again and again."""
+        if self._weighed is None or self._weighed[0] is not places:
+            self._weighed = places, float(self.problem.data.weight[places].sum(dtype=np.float64))
+        return self._weighed[1]
 
     def gradient(self) -> FloatArray:
         """Gradient of the mean loss over the rows trained on, at the last iterate, flat as the parameters are."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Event
 from typing import Any, Literal, NamedTuple
 
@@ -14,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays, Trainer
 from monolip.engine.training_options import TrainingOptions
-from monolip.errors import InputError
 
 __all__ = ["Progress", "Snapshot", "TrainingResult", "train"]
 
@@ -33,16 +33,26 @@ class Progress(NamedTuple):
     best_loss: float | None
 
 
-class Snapshot(NamedTuple):
+@dataclass(frozen=True)
+class Snapshot:
     """What had been learned after `step` steps.
 
     training_loss: on the first 4096 rows trained on. holdout_loss: on the rows held out (None: nothing was).
+    The network and the training loss are worked out when asked for: of many snapshots one is used.
     """
 
     step: int
-    training_loss: float
     holdout_loss: float | None
-    network: NetworkArrays
+    trainer: Trainer = field(repr=False)
+    params: NDArray[Any] = field(repr=False)
+
+    @cached_property
+    def training_loss(self) -> float:
+        return self.trainer.finite_loss("training", self.trainer.index[:WATCHED_ROWS], self.params)
+
+    @cached_property
+    def network(self) -> NetworkArrays:
+        return self.trainer.network(self.params)
 
 
 @dataclass(frozen=True)
@@ -130,15 +140,11 @@ class _Run:
     def _snapshot(self) -> None:
         trainer = self.trainer
         params = trainer.current()
-        training = self._finite_loss("training", trainer.index[:WATCHED_ROWS], params)
-        holdout = None if self.judged is None else self._finite_loss("hold-out", self.judged, params)
-        self.snapshots.append(Snapshot(trainer.steps_done, training, holdout, trainer.network(params)))
-
-    def _finite_loss(self, what: str, places: NDArray[np.int32], params: NDArray[Any]) -> float:
-        loss = self.trainer.loss_at(places, params)
-        if not np.isfinite(loss):
-            raise InputError(self.trainer.why_not_finite(f"{what} {self.problem.loss.name} loss"))
-        return loss
+        holdout = None if self.judged is None else trainer.finite_loss("hold-out", self.judged, params)
+        snapshot = Snapshot(trainer.steps_done, holdout, trainer, params)
+        if holdout is None:
+            _ = snapshot.training_loss  # something has to notice a loss that is not finite
+        self.snapshots.append(snapshot)
 
     def best(self) -> int:
         losses = [np.inf if s.holdout_loss is None else s.holdout_loss for s in self.snapshots]

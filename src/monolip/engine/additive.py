@@ -1,0 +1,190 @@
+r"""The additive start: the best function sum_j w_j x_j + c with every w_j in its slope interval, found in milliseconds.
+
+    minimise  sum_r a_r loss(x_r . w + c, y_r) + strength / 2 * sum_j penalty_j w_j^2,    lower <= w <= upper
+
+Model columns already bend (they are piecewise-linear maps of the raw features), so this is an additive model of
+monotone splines. Training then starts from it instead of from zero, and decays towards it. Newton steps (one for the
+squared loss), each solved by coordinate descent on the Gram matrix, which keeps every bound exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monolip.engine._compile import compiled
+from monolip.engine.judging import mean_loss
+from monolip.engine.problem import Problem
+
+__all__ = ["Additive", "fit_additive", "losses_of"]
+
+FloatArray = NDArray[np.float64]
+
+MAX_COLUMNS, MAX_ROWS, MAX_NEWTON_ROWS = 2048, 16_384, 4096
+SWEEPS, NEWTON_STEPS, STEPS_AFTER = 100, 3, 1
+LARGEST = 5.0  # of a standardised target under a robust loss: the start is a least-squares fit there
+_STEEP = 30.0  # exponents: beyond, a loss under a log link is infinite in single precision anyway
+
+
+class Additive(NamedTuple):
+    """x . slopes + constant. slopes: (d,), inside the intervals of the problem."""
+
+    slopes: FloatArray
+    constant: float
+
+    def evaluate(self, x: NDArray[Any]) -> FloatArray:
+        """Shape (n, d) -> (n,)."""
+        return np.asarray(x[:, : len(self.slopes)] @ self.slopes.astype(x.dtype), np.float64) + self.constant
+
+    def loss(self, problem: Problem, rows: ArrayLike) -> float:
+        """Weighted mean loss over rows of the problem."""
+        return losses_of([self], problem, rows)[0]
+
+
+def losses_of(starts: Sequence[Additive], problem: Problem, rows: ArrayLike) -> list[float]:
+    """Weighted mean loss of each start over rows of the problem."""
+    places, data = problem.places(rows), problem.data
+    slopes = np.stack([start.slopes for start in starts], axis=1).astype(problem.dtype)
+    known = data.offset[places] if len(data.offset) else problem.dtype.type(0)
+    f = problem.rows_at(places) @ slopes + np.array([start.constant for start in starts], problem.dtype) + known
+    return [mean_loss(problem, rows, f[:, [k]]) for k in range(len(starts))]
+
+
+def fit_additive(
+    problem: Problem, rows: ArrayLike | None, penalty: FloatArray, strengths: Sequence[float]
+) -> list[Additive]:
+    """One start for each strength, strongest first; [] where there is none (several outputs, or very many columns).
+
+    rows: those to learn from (all if None). penalty: (d,), relative; infinite for columns to be left out.
+    """
+    if len(problem.lower) != 1 or problem.n_features > MAX_COLUMNS or problem.center is not None:
+        return []
+    known = problem.loss.name in _DERIVATIVES
+    places = _some(problem.places(rows), MAX_NEWTON_ROWS if known else MAX_ROWS)
+    data, used = problem.data, np.flatnonzero(np.isfinite(penalty))
+    x = problem.rows_at(places)[:, used]
+    y, weight = data.y[places, 0].astype(np.float64), data.weight[places].astype(np.float64)
+    offset = data.offset[places, 0].astype(np.float64) if len(data.offset) else np.zeros(len(y))
+    fit = _Fit(
+        x, y, weight, offset, problem.lower[0][used], problem.upper[0][used], problem.loss.name, problem.parameter
+    )
+    found = []
+    for number, strength in enumerate(sorted(strengths, reverse=True)):
+        for _ in range(1 if not known else STEPS_AFTER if number else NEWTON_STEPS):
+            fit.step(strength * penalty[used])
+        slopes = np.clip(0.0, problem.lower[0], problem.upper[0])
+        slopes[used] = fit.w
+        found.append(Additive(slopes, fit.constant))
+    return found
+
+
+def _some(places: NDArray[np.int32], most: int) -> NDArray[np.int32]:
+    """Not more rows than a start needs, from all over the table."""
+    return places if len(places) <= most else places[np.linspace(0, len(places) - 1, most).astype(np.int64)]
+
+
+def _logistic(f: FloatArray, y: FloatArray, _: float) -> tuple[FloatArray, FloatArray]:
+    p = 1.0 / (1.0 + np.exp(-f))
+    return p - y, np.maximum(p * (1.0 - p), 1e-3)
+
+
+def _tweedie(f: FloatArray, y: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:
+    curve = np.exp((2.0 - power) * f)
+    return curve - y * np.exp((1.0 - power) * f), curve
+
+
+# gradient and (expected) curvature of a loss in f; the other losses start from least squares
+_DERIVATIVES = {
+    "logistic": _logistic,
+    "poisson": lambda f, y, _: _tweedie(f, y, 1.0),
+    "gamma": lambda f, y, _: _tweedie(f, y, 2.0),
+    "tweedie": _tweedie,
+}
+
+
+class _Fit:
+    """Where the iteration stands; each step solves the weighted least-squares problem of one Newton step."""
+
+    def __init__(
+        self, x: NDArray[Any], y: FloatArray, weight: FloatArray, offset: FloatArray, lower: FloatArray,
+        upper: FloatArray, loss: str, parameter: float,
+    ) -> None:  # fmt: skip
+        self.x, self.y, self.weight, self.offset = x, y, weight, offset
+        self.lower, self.upper, self.loss, self.parameter = lower, upper, loss, parameter
+        self.w = np.clip(np.zeros(x.shape[1]), lower, upper)
+        self.constant, self.gram = _first_constant(loss, y, weight, offset), None
+        if loss in ("absolute", "huber", "pinball"):
+            middle = float(np.median(y - offset))
+            self.y = np.clip(y - offset, middle - LARGEST, middle + LARGEST) + offset
+
+    gram: tuple[FloatArray, FloatArray, FloatArray, float] | None
+
+    def step(self, penalty: FloatArray) -> None:
+        """One Newton step; for least squares the Gram matrix is made once and this is the solution."""
+        newton = _DERIVATIVES.get(self.loss)
+        if newton is not None:
+            f = np.clip(self._linear() + self.offset, -_STEEP, _STEEP)
+            slope, curve = newton(f, self.y, self.parameter)
+            self.gram = self._normal(self.weight * curve, self._linear() - slope / curve)
+        elif self.gram is None:
+            self.gram = self._normal(self.weight, self.y - self.offset)
+        gram, moment, mean, middle = self.gram
+        _descend(gram, moment, penalty, self.lower, self.upper, self.w, 1e-4 * np.sqrt(len(self.y)))
+        self.constant = middle - float(mean @ self.w)
+        if self.loss in ("absolute", "huber", "pinball"):
+            share = self.parameter if self.loss == "pinball" else 0.5
+            rest = self.y - self.offset - (self._linear() - self.constant)
+            self.constant = float(np.quantile(rest, share))
+
+    def _linear(self) -> FloatArray:
+        return np.asarray(self.x @ self.w.astype(self.x.dtype), np.float64) + self.constant
+
+    def _normal(self, weight: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Gram matrix and moments of centred columns: (d, d), (d,), means (d,), mean of z."""
+        share = weight / weight.sum()
+        mean, middle = np.asarray(share.astype(self.x.dtype) @ self.x, np.float64), float(share @ z)
+        root = np.sqrt(weight)
+        scaled = (self.x - mean.astype(self.x.dtype)) * root.astype(self.x.dtype)[:, None]
+        moment = (root * (z - middle)).astype(self.x.dtype) @ scaled
+        return (scaled.T @ scaled).astype(np.float64), moment.astype(np.float64), mean, middle
+
+
+def _first_constant(loss: str, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+    mean = float(np.average(y, weights=weight))
+    if loss == "logistic":
+        mean = min(max(mean, 1e-3), 1.0 - 1e-3)
+        return float(np.log(mean / (1.0 - mean)) - offset.mean())
+    if loss in _DERIVATIVES:
+        exposure = float(np.average(np.exp(np.clip(offset, -_STEEP, _STEEP)), weights=weight))
+        return float(np.log(max(mean, 1e-6) / exposure))
+    return mean - float(offset.mean())
+
+
+@compiled()
+def _descend(
+    gram: FloatArray, moment: FloatArray, penalty: FloatArray, lower: FloatArray, upper: FloatArray, w: FloatArray,
+    tolerance: float,
+) -> None:  # fmt: skip
+    """w becomes the minimiser of w.gram.w / 2 - moment.w + penalty.w^2 / 2 inside the box."""
+    rest = moment.copy()
+    for j in range(w.size):
+        if w[j] != 0.0:
+            for k in range(w.size):
+                rest[k] -= gram[j, k] * w[j]
+    for _ in range(SWEEPS):
+        largest = 0.0
+        for j in range(w.size):
+            curve = gram[j, j] + penalty[j]
+            if curve > 0.0:
+                new = min(max((rest[j] + gram[j, j] * w[j]) / curve, lower[j]), upper[j])
+                change = new - w[j]
+                if change != 0.0:
+                    w[j] = new
+                    largest = max(largest, abs(change) * np.sqrt(curve))
+                    for k in range(w.size):
+                        rest[k] -= gram[j, k] * change
+        if largest < tolerance:
+            break

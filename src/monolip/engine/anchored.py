@@ -1,0 +1,54 @@
+r"""Training around a start: the network learns what an additive function leaves, and both are one network again.
+
+    f(x) = w0 . x + c0 + g(x)        g in convex form with slopes in [lower - w0, upper - w0]
+
+Sorting and averaging commute with adding the same function to every unit, so f is convex form with w0 added to every
+first-layer row; decay of g towards slope 0 is decay of f towards the additive function.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+
+from monolip.engine.additive import Additive
+from monolip.engine.problem import Problem
+from monolip.engine.trainer import NetworkArrays
+
+__all__ = ["Anchored"]
+
+
+class Anchored:
+    """A problem seen from a start. `problem` is what g is trained on; `network` turns g into f.
+
+    start: None to train from zero: `problem` is then the one given.
+    """
+
+    def __init__(self, problem: Problem, start: Additive | None) -> None:
+        self.whole, self.start = problem, start
+        self.problem = problem if start is None else _around(problem, start)
+
+    def network(self, g: NetworkArrays) -> NetworkArrays:
+        """f = start + g, with first-layer rows exactly inside the intervals of the whole problem."""
+        if self.start is None:
+            return g
+        lower, upper = self.whole.lower[0], self.whole.upper[0]
+        first = np.clip(g.weights[0] + self.start.slopes, lower, upper)
+        biases = (*g.biases[:-1], g.biases[-1] + self.start.constant)
+        return g._replace(weights=(first, *g.weights[1:]), biases=biases)
+
+    def linear(self) -> NetworkArrays:
+        """The start alone: a network of one layer."""
+        assert self.start is not None, "only an additive start is a network by itself"
+        first = np.clip(self.start.slopes, self.whole.lower[0], self.whole.upper[0])
+        return NetworkArrays((first[None, :],), (np.array([self.start.constant]),), (), None, None)
+
+
+def _around(problem: Problem, start: Additive) -> Problem:
+    """The same rows, with the start's values as offset and the slope boxes as seen from it."""
+    around, data = copy(problem), problem.data
+    known = (problem.linear(start.slopes) + start.constant)[:, None].astype(problem.dtype)
+    around.data = data._replace(offset=known + data.offset if len(data.offset) else known)
+    around.lower, around.upper = problem.lower - start.slopes, problem.upper - start.slopes
+    return around

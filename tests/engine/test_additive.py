@@ -1,0 +1,115 @@
+"""The additive start against independent solvers, and a network trained around it against the sum it stands for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear, minimize
+
+from monolip.engine.additive import Additive, fit_additive
+from monolip.engine.anchored import Anchored
+from monolip.engine.architecture import Architecture
+from monolip.engine.judging import mean_loss, outputs_of
+from monolip.engine.problem import Problem
+from monolip.engine.training import train
+from monolip.engine.training_options import TrainingOptions
+
+LOWER, UPPER = np.array([0.0, -np.inf, -0.2, 0.0]), np.array([np.inf, np.inf, 0.2, 0.0])
+PENALTY = np.array([0.1, 1.0, 1.0, 1.0])
+
+
+def table(rng, loss, n=400):
+    x = rng.normal(size=(n, 4)).astype(np.float32)
+    f = 0.7 * x[:, 0] - 0.5 * x[:, 1] + x[:, 2] + 0.3 * x[:, 3]
+    noisy = f + 0.5 * rng.normal(size=n)
+    return x, {
+        "squared": noisy,
+        "absolute": noisy,
+        "pinball": noisy,
+        "huber": noisy,
+        "logistic": (rng.random(n) < 1 / (1 + np.exp(-f))).astype(float),
+        "poisson": rng.poisson(np.exp(f)).astype(float),
+        "gamma": rng.gamma(2.0, np.exp(f) / 2.0) + 1e-6,
+        "tweedie": rng.poisson(np.exp(f)) * rng.gamma(1.0, 1.0, n),
+    }[loss]
+
+
+def problem(x, y, loss, **more):
+    return Problem(x, y, LOWER, UPPER, loss=loss, architecture=Architecture(hidden=(8, 8)), double=True, **more)
+
+
+def test_least_squares_inside_the_box_is_the_minimum(rng):
+    x, y = table(rng, "squared")
+    (found,) = fit_additive(problem(x, y, "squared"), None, PENALTY, [5.0])
+    mean, middle = x.mean(0, dtype=np.float64), y.mean()
+    design = np.vstack([x - mean, np.diag(np.sqrt(5.0 * PENALTY))])
+    best = lsq_linear(design, np.concatenate([y - middle, np.zeros(4)]), (LOWER - 1e-12, UPPER + 1e-12), tol=1e-14)
+    assert np.abs(found.slopes - best.x).max() < 1e-3
+    assert found.constant == pytest.approx(middle - mean @ found.slopes, abs=1e-9)
+    assert (found.slopes >= LOWER).all()
+    assert (found.slopes <= UPPER).all()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "poisson", "gamma", "tweedie"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_newton_steps_come_close_to_the_minimum(rng, loss, weighted):
+    x, y = table(rng, loss)
+    more = {"sample_weight": rng.uniform(0.5, 2.0, len(y)), "offset": 0.3 * rng.normal(size=len(y))} if weighted else {}
+    learn = problem(x, y, loss, **more)
+    found = fit_additive(learn, None, PENALTY, [3.0, 3.0, 3.0])[-1]
+    rows = np.arange(len(y))
+
+    def value(theta):
+        start = Additive(np.append(theta[:3], 0.0), theta[3])
+        return len(y) * start.loss(learn, rows) + 1.5 * PENALTY[:3] @ theta[:3] ** 2
+
+    inside = [*zip(LOWER[:3], UPPER[:3], strict=True), (None, None)]
+    best = minimize(value, np.zeros(4), bounds=inside, method="L-BFGS-B")
+    reached = value(np.append(found.slopes[:3], found.constant))
+    assert reached <= best.fun + 0.02 * abs(value(np.zeros(4)) - best.fun)
+    assert found.slopes[3] == 0.0
+
+
+@pytest.mark.parametrize("loss", ["absolute", "huber", "pinball"])
+def test_robust_losses_start_at_least_squares_that_outliers_do_not_move(rng, loss):
+    x, y = table(rng, loss)
+    y[:4] = 1e9
+    (found,) = fit_additive(problem(x, y, loss), None, PENALTY, [1.0])
+    assert np.abs(found.slopes[:2] - [0.7, -0.5]).max() < 0.25
+    assert abs(found.constant) < 1.0
+
+
+def test_several_outputs_and_left_out_columns(rng):
+    x, y = table(rng, "squared")
+    two = Problem(x, np.stack([y, y], 1), np.stack([LOWER, LOWER]), np.stack([UPPER, UPPER]))
+    assert fit_additive(two, None, PENALTY, [1.0]) == []
+    found = fit_additive(problem(x, y, "squared"), None, np.array([0.1, np.inf, 1.0, 1.0]), [1.0, 10.0])
+    assert len(found) == 2
+    assert all(start.slopes[1] == 0.0 for start in found)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
+def test_a_network_around_a_start_is_the_sum_and_keeps_the_box(rng, loss):
+    x, y = table(rng, loss)
+    learn = problem(x, y, loss, offset=0.1 * rng.normal(size=len(y)))
+    anchored = Anchored(learn, fit_additive(learn, None, PENALTY, [1.0])[0])
+    options = TrainingOptions(n_steps=200, initial_slope=0.3, n_snapshots=1)
+    result = train(anchored.problem, options, holdout=np.arange(100))
+    f, rows = anchored.network(result.network), np.arange(100)
+    both = outputs_of(f, learn, rows), outputs_of(result.network, anchored.problem, rows)
+    assert np.abs(both[0] - both[1]).max() < 1e-9
+    assert mean_loss(learn, rows, both[0]) == pytest.approx(result.snapshots[-1].holdout_loss, rel=1e-9)
+    assert (f.weights[0] >= LOWER).all()
+    assert (f.weights[0] <= UPPER).all()
+    assert np.abs(outputs_of(anchored.linear(), learn, rows)[:, 0] - learn.data.offset[:100, 0]
+                  - anchored.start.evaluate(x[:100])).max() < 1e-6  # fmt: skip
+
+
+def test_the_loss_of_several_classes_is_the_trainers(rng):
+    x, y = table(rng, "squared", 300)
+    classes = np.digitize(y, [-0.5, 0.5])
+    low, high = np.array([[-1.0, -9, -9, -9], [-9, -9, -9, -9], [0, -9, -9, -9]]), np.full((3, 4), 9.0)
+    learn = Problem(x, classes, low, high, loss="softmax", architecture=Architecture(hidden=(8,)), double=True)
+    result = train(learn, TrainingOptions(n_steps=50, n_snapshots=1), holdout=np.arange(60))
+    found = mean_loss(learn, np.arange(60), outputs_of(result.network, learn, np.arange(60)))
+    assert found == pytest.approx(result.snapshots[-1].holdout_loss, rel=1e-9)
