@@ -110,15 +110,15 @@ def on_simplex(rows: ArrayLike) -> FloatArray:
         raise StructureError(
             "mixing rows must be finite, >= 0 and not all zero; got others; pass non-negative weights, shape (out, in)."
         )
-    for row in given:
-        if not exact_sum_is(row, 1.0):
+    for row, entries in zip(given, given.tolist(), strict=True):
+        if not exact_sum_is(entries, 1.0):
             row[:] = _largest_remainder(row)
     return given
 
 
 def _largest_remainder(row: FloatArray) -> FloatArray:
     row = np.ldexp(row, -int(np.frexp(row.max())[1]))  # now the largest is at least 1/2: no sum can overflow
-    row = row / math.fsum(row)
+    row = row / math.fsum(row.tolist())
     scaled = row * 2.0**53
     units = np.floor(scaled)
     missing = 2**53 - int(units.astype(np.int64).sum())
@@ -156,9 +156,9 @@ def check_layers(weights: Any, biases: Any) -> tuple[tuple[FloatArray, ...], tup
 
 
 def _check_mixing_rows(weight: FloatArray, layer: int) -> None:
-    for k, row in enumerate(weight):
-        if (row < 0).any() or not exact_sum_is(row, 1.0):
+    for k, row in enumerate(weight.tolist()):
+        if min(row) < 0 or not exact_sum_is(row, 1.0):
             raise StructureError(
-                f"a mixing row must be >= 0 with sum exactly 1; row {k} of layer {layer} has minimum {row.min():g} and "
-                f"sum {sum(row.tolist()):.17g}; pass it through on_simplex()."
+                f"a mixing row must be >= 0 with sum exactly 1; row {k} of layer {layer} has minimum {min(row):g} and "
+                f"sum {sum(row):.17g}; pass it through on_simplex()."
             )

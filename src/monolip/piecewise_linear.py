@@ -22,6 +22,7 @@ __all__ = ["PiecewiseLinear"]
 
 FloatArray = NDArray[np.float64]
 
+_ROUGH = 1e-290  # differences below are too near the smallest floats to be accurate
 _MAX = float(np.finfo(np.float64).max)
 
 
@@ -72,9 +73,31 @@ class PiecewiseLinear:
     @cached_property
     def slopes(self) -> tuple[Fraction, ...]:
         """Exact slope of every piece, tails included: (n + 1,) rational numbers."""
-        k, v = [[Fraction(a) for a in array.tolist()] for array in (self.knots, self.values)]
-        inner = [(v[i + 1] - v[i]) / (k[i + 1] - k[i]) for i in range(len(k) - 1)]
-        return (Fraction(self.left_slope), *inner, Fraction(self.right_slope))
+        return tuple(self.slope(piece) for piece in range(self.knots.size + 1))
+
+    def slope(self, piece: int) -> Fraction:
+        """Exact slope of one piece; rational arithmetic is slow, and most pieces are never asked for theirs."""
+        if piece not in self._exact:
+            if 0 < piece < self.knots.size:
+                u, v = map(Fraction, self.values[piece - 1 : piece + 1].tolist())
+                j, k = map(Fraction, self.knots[piece - 1 : piece + 1].tolist())
+                self._exact[piece] = (v - u) / (k - j)
+            else:
+                self._exact[piece] = Fraction(self.right_slope if piece else self.left_slope)
+        return self._exact[piece]
+
+    @cached_property
+    def _exact(self) -> dict[int, Fraction]:
+        return {}
+
+    @cached_property
+    def nearly_slopes(self) -> FloatArray:
+        """Slopes of all pieces as floats, (n + 1,), each within 2^-50 of the exact one, relatively."""
+        floats = np.asarray(self.pieces[:, 2])
+        with np.errstate(over="ignore"):
+            rises, runs = np.diff(self.values), np.diff(self.knots)
+        rough = (rises > 0) & ((rises < _ROUGH) | (runs < _ROUGH) | (floats[1:-1] < _ROUGH))
+        return np.array([float(slope) for slope in self.slopes]) if rough.any() else floats
 
     @cached_property
     def pieces(self) -> FloatArray:

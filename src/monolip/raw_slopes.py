@@ -8,6 +8,7 @@ of x_i: several model columns of one feature move together, and their slopes add
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -52,10 +53,14 @@ def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[fl
 
     rows: (units, n_model).
     """
-    slopes, floats = inputs.slopes_by_piece(i)
-    start = int(inputs.starts[i])
-    units = np.unique(rows[:, start : start + floats.shape[1]], axis=0)
-    return round_down(-_largest(-units, floats, slopes)), round_up(_largest(units, floats, slopes))
+    pieces, floats = inputs.nearly_slopes_by_piece(i)
+    maps, start = inputs.maps_of(i), int(inputs.starts[i])
+    units = rows[:, start : start + floats.shape[1]]
+
+    def exact(stretch: int) -> list[Fraction]:
+        return [phi.slope(piece) for phi, piece in zip(maps, pieces[stretch], strict=True)]
+
+    return round_down(-_largest(-units, floats, exact)), round_up(_largest(units, floats, exact))
 
 
 def _rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
@@ -69,18 +74,19 @@ def _rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
     return np.vstack(rows)
 
 
-def _largest(units: FloatArray, floats: FloatArray, slopes: list[tuple[Fraction, ...]]) -> Fraction:
-    """max over units and pieces of the exact sum; floats only choose which few sums are worth doing exactly."""
+def _largest(units: FloatArray, floats: FloatArray, exact: Callable[[int], list[Fraction]]) -> Fraction:
+    """max over units and pieces of the exact sum; floats (to 2^-50) only choose which few are worth doing exactly."""
     with np.errstate(over="ignore", invalid="ignore"):  # a sum that leaves the range of floats is done exactly
         sums = units @ floats.T
-        error = (np.abs(units) @ floats.T) * (2.0**-52 * (floats.shape[1] + 4)) + 2.0**-1000
+        error = (np.abs(units) @ floats.T) * (2.0**-52 * (floats.shape[1] + 16)) + 2.0**-1000
         reach, least = sums + error, sums - error
     candidates = np.argwhere(~(reach < np.where(np.isfinite(least), least, -np.inf).max()))
-    return max(_exact_sums(units, slopes, candidates))
+    return max(_exact_sums(units, exact, candidates))
 
 
-def _exact_sums(units: FloatArray, slopes: list[tuple[Fraction, ...]], at: NDArray[np.int64]) -> set[Fraction]:
+def _exact_sums(units: FloatArray, exact: Callable[[int], list[Fraction]], at: NDArray[np.int64]) -> set[Fraction]:
     """Distinct products only: saturated weights and zeros tie by the hundred."""
+    slopes = {p: exact(p) for p in set(at[:, 1].tolist())}
     terms = {
         tuple((w, s) for w, s in zip(units[m].tolist(), slopes[p], strict=True) if w and s) for m, p in at.tolist()
     }

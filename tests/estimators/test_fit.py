@@ -105,7 +105,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_threads():
 def test_without_early_stopping_all_rows_are_trained_on():
     X, y, _ = wave(300)
     model = MonotonicRegressor(early_stopping=False, **{**QUICK, "max_iter": 100}).fit(X, y)
-    assert all(entry["holdout_loss"] == [None] * 8 for entry in model.history_)
+    assert all(entry["holdout_loss"] is None for entry in model.history_)
     assert model.score(X, y) > 0.8
 
 
@@ -134,12 +134,12 @@ def test_ctrl_c_leaves_the_best_model_so_far(monkeypatch):
     X, y, _ = wave(300)
     real = _recipe.run_jobs
 
-    def interrupted(problem, jobs, n_threads, on_progress):
+    def interrupted(jobs, n_threads, on_progress):
         def tell(job, progress):
             if job.options.n_steps > 200:
                 raise KeyboardInterrupt
 
-        return real(problem, jobs, n_threads, tell)
+        return real(jobs, n_threads, tell)
 
     monkeypatch.setattr(_recipe, "run_jobs", interrupted)
     with pytest.warns(UserWarning, match="fit was interrupted; the model is the best one so far"):
@@ -175,8 +175,8 @@ def test_of_very_many_rows_a_random_part_is_trained_on(monkeypatch):
     X, y, _ = wave(2000)
     monkeypatch.setattr(_sampling, "MAX_ROWS", 500)
     seen = []
-    real = _fitting._problem
-    monkeypatch.setattr(_fitting, "_problem", lambda *parts: seen.append(parts[1].n_rows) or real(*parts))
+    real = _fitting.make_problem
+    monkeypatch.setattr(_fitting, "make_problem", lambda *parts: seen.append(parts[1].n_rows) or real(*parts))
     model = MonotonicRegressor(**QUICK).fit(X, y)
     assert seen == [500]
     assert model.score(X, y) > 0.5

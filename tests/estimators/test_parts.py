@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from monolip.estimators._calibration import calibrate, spread
 from monolip.estimators._categories import encode
-from monolip.estimators._fitting import _ladder
-from monolip.estimators._recipe import deal_folds
+from monolip.estimators._climber import deal_folds
+from monolip.estimators._fitting import _rungs
+from monolip.estimators._tables import RawColumn
 
 
 def test_folds_are_equal_and_hold_an_equal_share_of_every_class(rng):
@@ -23,16 +26,18 @@ def test_folds_are_equal_and_hold_an_equal_share_of_every_class(rng):
 @pytest.mark.parametrize(
     ("n", "batch", "max_iter", "expected"),
     [
-        (1000, 64, None, (200, 800, 2400)),
-        (20_000, 128, None, (200, 800, 2400, 7200)),
-        (10**6, 128, None, (200, 800, 2400, 7200, 21600)),
-        (64, 64, 5, (5,)),
-        (640, 64, 100, (200, 800, 1000)),
-        (640, 64, 1000, (200, 800, 2400, 7200, 10_000)),
+        (300, 64, None, (50, 100, 200, 400, 800, 1600)),
+        (50_000, 128, None, tuple(50 * 2**k for k in range(8))),
+        (300, 64, 1, (5,)),
+        (640, 64, 20, (50, 150)),
+        (640, 64, 1000, (50, 100, 200, 400, 800, 1600, 3200, 3650)),
     ],
 )
-def test_the_ladder_grows_with_rows_and_ends_at_max_iter(n, batch, max_iter, expected):
-    assert _ladder(n, batch, max_iter) == expected
+def test_the_path_grows_with_rows_and_ends_at_max_iter(n, batch, max_iter, expected):
+    rungs = _rungs(n, batch, max_iter)
+    assert tuple(rung.steps for rung in rungs) == expected
+    assert max_iter is None or sum(expected) == -(-max_iter * n // batch)
+    assert all(later.decay <= rung.decay for rung, later in pairwise(rungs))
 
 
 @pytest.mark.parametrize("style", ["quantile", "clipped"])
@@ -117,11 +122,11 @@ def test_spread_survives_the_ends_of_the_number_line():
 
 def test_ordered_categories_are_a_thermometer_and_others_one_hot():
     labels = np.array(["a", "b", "c", "b", None], dtype=object)
-    ordered = encode("g", labels, ("a", "b", "c"), ordered=True, target=np.zeros(5))
+    ordered = encode(RawColumn("g", labels), ("a", "b", "c"), ordered=True, target=np.zeros(5))
     assert ordered.table[:3, :2].tolist() == [[0, 0], [1, 0], [1, 1]]
     assert ordered.table[-1, -1] == 1.0  # missing in training: a state of its own
-    plain = encode("g", labels[:4], ("a", "b", "c"), ordered=False, target=np.zeros(4))
+    plain = encode(RawColumn("g", labels[:4]), ("a", "b", "c"), ordered=False, target=np.zeros(4))
     assert sorted(plain.table[:3].sum(1).tolist()) == [1, 1, 1]
     assert plain.table[3].sum() == pytest.approx(1.0)  # unseen: the average known label
-    two = encode("g", labels[:2], ("a", "b"), ordered=False, target=np.zeros(2))
+    two = encode(RawColumn("g", labels[:2]), ("a", "b"), ordered=False, target=np.zeros(2))
     assert two.n_model == 1

@@ -77,7 +77,30 @@ def test_compiled_prediction_has_the_bits_of_the_reference(knots, n):
     assert np.array_equal(Predictor(network).evaluate(table), expected)
     assert np.array_equal(Predictor(network).evaluate(table, n_threads=2), expected)
     model_columns = network.inputs.evaluate([column.values for column in table.columns])
-    assert np.array_equal(FastInputs(network.inputs).evaluate(table, 0, n), model_columns)
+    fast = FastInputs(network.inputs)
+    assert np.array_equal(fast.evaluate(table, fast.codes(table), 0, n), model_columns)
+
+
+@pytest.mark.parametrize("columns", [1, 7, 8, 9, 13, 16, 17])
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 200])
+def test_matrices_of_any_shape_have_the_bits_of_the_reference(columns, n):
+    rng = np.random.default_rng(columns)
+    kinds = ("indicator", "value", None)
+    parts = [random_column(rng, f"c{i}", 1 + 5 * i, 1 + i % 11, kinds[i % 3]) for i in range(columns)]
+    inputs = InputTransform(tuple(parts))
+    box = SlopeBounds(np.full(inputs.n_model, -2.0), np.full(inputs.n_model, 2.0))
+    members = tuple((Trunk(convex(rng, [inputs.n_model, 6, 4, 1], 2, box), (0,)),) for _ in range(2))
+    network = FrozenNetwork(box, members, inputs=inputs, link=OutputLink())
+    table = random_table(rng, network, n)
+    matrix = np.column_stack([column.values for column in table.columns])
+    expected = network.evaluate_raw([column.values for column in table.columns])
+    whole = RawTable(table.columns, True, n, matrix)
+    assert np.array_equal(Predictor(network).evaluate(whole), expected)
+    assert np.array_equal(Predictor(network).evaluate(table), expected)
+    alone = Predictor(network, 1).evaluate(whole)
+    assert np.array_equal(
+        alone, FrozenNetwork(box, members[1:], inputs=inputs, link=OutputLink()).evaluate_raw(list(matrix.T))
+    )
 
 
 def test_values_so_large_that_the_network_clamps_them_take_the_careful_path(rng):

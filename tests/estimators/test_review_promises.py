@@ -10,7 +10,7 @@ from monolip.errors import InputError, SlopeError, StructureError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _sampling
 from monolip.estimators._calibration import calibrate
 from monolip.estimators._categories import MANY, encode, out_of_fold
-from monolip.estimators._tables import read_table
+from monolip.estimators._tables import RawColumn, read_table
 from monolip.estimators._targets import class_target, number_target
 from monolip.input_columns import CategoryColumn
 
@@ -49,14 +49,14 @@ def test_many_labels_that_matter_still_help():
 def test_a_rows_own_target_is_not_in_its_mean():
     _, y, rng = line(400)
     values = np.array([f"g{i}" for i in rng.integers(0, 40, 400)], dtype=object)
-    column = encode("g", values, tuple(sorted(set(values))), ordered=False, target=y)
+    column = encode(RawColumn("g", values), tuple(sorted(set(values))), ordered=False, target=y)
     naive, honest = (column.evaluate(values).astype(np.float32) for _ in range(2))
-    out_of_fold(column, values, y, None, np.random.default_rng(0), honest)
+    out_of_fold(column, RawColumn("g", values), y, None, np.random.default_rng(0), honest)
     own, others = (np.corrcoef(x[:, MANY], y)[0, 1] for x in (naive, honest))
     assert others < 0.1 < own  # noise: nothing to learn, unless the answer is in it
     assert np.array_equal(np.delete(naive, MANY, axis=1), np.delete(honest, MANY, axis=1))
     singles = np.array([f"r{i}" for i in range(400)], dtype=object)
-    assert encode("id", singles, tuple(sorted(singles)), ordered=False, target=y).n_model == MANY
+    assert encode(RawColumn("id", singles), tuple(sorted(singles)), ordered=False, target=y).n_model == MANY
 
 
 @pytest.mark.parametrize(("missing", "sign"), [("lowest", 1), ("highest", -1), ("lowest", -1), ("highest", 1)])

@@ -1,5 +1,6 @@
 """The scikit-learn face: fit on any table, know what is guaranteed, predict bit for bit in order."""
 
+from monolip.estimators import _light_imports  # noqa: F401  first: it makes importing scikit-learn quick
 from monolip.estimators.classifier import MonotonicClassifier
 from monolip.estimators.regressor import MonotonicRegressor
 from monolip.estimators.slope_table import SlopeTable

@@ -14,47 +14,64 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from monolip.certify.certificate import Certificate, certify, require_certifiable
 from monolip.errors import FrozenFileError, InputError
 from monolip.estimators._checks import flag, seconds, share, whole, widths
+from monolip.estimators._facts import Facts
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import Display
-from monolip.estimators._promises import read_promises
+from monolip.estimators._promises import Promises, read_promises
+from monolip.estimators._same_data import data_digest
 from monolip.estimators._saving import ENTRY, read_entry, read_parameters, write_parameters
 from monolip.estimators._schema import Schema, learn_schema, table_like
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import NO_OFFSET, Target, read_offsets
 from monolip.estimators._torch import from_modules, to_modules
 from monolip.estimators.slope_table import SlopeTable
+from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.frozen_file import save
 
 __all__ = ["MonotonicBase"]
 
 FloatArray = NDArray[np.float64]
-_NAMED = "columns were named"  # beside the parameters in a file: x0, x1, ... may be the user's own names
+# beside the parameters in a file
+_NAMED = "columns were named"  # x0, x1, ... may be the user's own names
+_FACTS = "facts of the fit"
 
 
 class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     """Not for users: MonotonicRegressor and MonotonicClassifier."""
 
+    _certificate: Certificate | None = None
+
     def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
         settings = self._settings()
-        before = self._to_continue(schema, definition(promises, target, settings))
+        same = data_digest(table, target) if self.warm_start else {}
+        before = self._to_continue(schema, definition(promises, target, settings), same)
         with Display(self.verbose) as display:
             fitted = fit_network(table, schema, promises, target, settings, display.update, before)
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
-        self._fitted = fitted if self.warm_start else None  # only a warm start needs the members as trained
-        self.history_, self.n_iter_ = fitted.history, fitted.n_iter
+        # only a warm start needs the members as trained
+        self._fitted: Fitted | None = fitted if self.warm_start else None
+        self._fitted_on = same
         self._adopt(fitted.network, schema)
+        calibration = fitted.held_out.calibration(target.link) if fitted.held_out else None
+        self._know(Facts(fitted.history, fitted.n_iter, _capped(schema, promises), calibration))
         return self
 
+    def _know(self, facts: Facts) -> None:
+        self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
+
     def _adopt(self, network: FrozenNetwork, schema: Schema) -> None:
+        require_certifiable(network)
         self.frozen_, self._schema = network, schema
+        self._certificate = None
         self.n_features_in_ = schema.n_raw
         if schema.named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
@@ -62,8 +79,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         self._predictor = Predictor(network)
 
-    def _to_continue(self, schema: Schema, asked: dict[str, Any]) -> Fitted | None:
-        """The fit a warm start adds members to; asked: what defines a member now."""
+    def _to_continue(self, schema: Schema, asked: dict[str, Any], same: dict[str, str]) -> Fitted | None:
+        """The fit a warm start adds members to; asked: what defines a member now; same: the data, which must be."""
         fitted: Fitted | None = getattr(self, "_fitted", None)
         if not self.warm_start or fitted is None:
             return None
@@ -73,6 +90,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
                 f"{self.n_estimators} after {len(fitted.arrays)}; raise n_estimators, or set warm_start=False."
             )
         changed = [name for name, value in asked.items() if fitted.definition[name] != value]
+        changed = changed or [name for name, value in same.items() if self._fitted_on.get(name) != value]
         if changed:
             raise InputError(
                 "warm_start adds members of the same kind to those there are; got a different "
@@ -106,17 +124,34 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             raise InputError(NO_OFFSET.format(f.shape[1]))
         return np.asarray(f + shift[:, None])
 
+    def _evaluate_exact(self, X: Any, offset: Any) -> tuple[FixedPointNetwork, NDArray[np.int64]]:
+        """The deployed network and its integers, shape (n, n_outputs)."""
+        check_is_fitted(self)
+        if offset is not None:
+            raise InputError("exact predictions are those of the deployed network, without offsets; got one; add it.")
+        table = table_like(X, self._schema, type(self).__name__)
+        return self._predictor.exact, self._predictor.evaluate_exact(table)
+
     @property
     def slopes_(self) -> SlopeTable:
         """What is guaranteed, per raw feature (and class), in raw units; print it."""
         check_is_fitted(self)
-        return SlopeTable.of(self.frozen_)
+        return SlopeTable.of(self.frozen_, self._capped)
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is proved of the fitted model, with all an independent checker needs: print it, or save it."""
+        check_is_fitted(self)
+        if self._certificate is None:  # fit has proved the promise; writing all of it down takes longer
+            self._certificate = certify(self.frozen_)
+        return self._certificate
 
     def model_columns(self, X: Any) -> FloatArray:
         """What the network sees: calibrated, encoded columns, shape (n, n_model); inputs of to_torch()'s modules."""
         check_is_fitted(self)
         table = table_like(X, self._schema, type(self).__name__)
-        return FastInputs(self._predictor.inputs).evaluate(table, 0, table.n_rows)
+        fast = FastInputs(self._predictor.inputs)
+        return fast.evaluate(table, fast.codes(table), 0, table.n_rows)
 
     def to_torch(self) -> Any:
         """Members as an nn.ModuleList of ConvexMLP (float64) on model_columns(X); f is their mean. Needs torch."""
@@ -133,7 +168,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model, its input schema and its parameters as one safetensors file: data, never code."""
         check_is_fitted(self)
-        written = {**self.get_params(deep=False), _NAMED: self._schema.named}
+        facts = Facts(self.history_, self.n_iter_, self._capped, getattr(self, "calibration_", None))
+        written = {**self.get_params(deep=False), _NAMED: self._schema.named, _FACTS: facts.written()}
         text = write_parameters(type(self).__name__, written, self.frozen_.digest)
         save(self.frozen_, path, {ENTRY: text})
 
@@ -141,13 +177,15 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | PathLike[str]) -> Self:
         """A fitted estimator that predicts the same bits and, fitted again, keeps the same constraints."""
         network = FrozenNetwork.load(path)
-        known = frozenset((*cls._get_param_names(), _NAMED))
+        known = frozenset((*cls._get_param_names(), _NAMED, _FACTS))
         parameters = read_parameters(read_entry(path), cls.__name__, known, network.digest, path)
         if network.inputs is None or network.link is None or (network.link.labels is None) == cls._is_classifier:
             raise FrozenFileError(f"{path} was not saved by a {cls.__name__}; load it with FrozenNetwork.load.")
         named = parameters.pop(_NAMED) is True
+        facts = Facts.read(parameters.pop(_FACTS), network.inputs.names, path)
         model = cls(**parameters)
         model._adopt(network, Schema.of(network.inputs, named))
+        model._know(facts)
         model._loaded(network)
         return model
 
@@ -158,6 +196,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
+        state.pop("_certificate", None)  # made again from frozen_ when asked for
         state.pop("_predictor", None)  # rebuilt from frozen_; a pickle holds every weight once
         return state
 
@@ -173,3 +212,9 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _capped(schema: Schema, promises: Promises) -> tuple[str, ...]:
+    """Features whose slope max_slope bounds."""
+    every = promises.standard_cap is not None
+    return tuple(name for name, cap in zip(schema.names, promises.caps, strict=True) if every or not np.isnan(cap))

@@ -57,6 +57,7 @@ def calibrate(name: str, values: FloatArray, *, style: str, n_bins: int, missing
             f"values from {present[0]:g} to {present[-1]:g} in column {name!r}; rescale it."
         )
     if style == "linear":
+        mean, deviation = _middle(present, mean, deviation)
         scale = 2.0 ** -round(math.log2(deviation))  # a power of two: dividing slopes by it is exact
         maps = [PiecewiseLinear(np.array([mean]), np.zeros(1), scale, scale)]
     elif present.size == 0:
@@ -64,6 +65,14 @@ def calibrate(name: str, values: FloatArray, *, style: str, n_bins: int, missing
     else:
         maps = _maps(present, mean, deviation, style, n_bins)
     return _with_missing(name, maps, present, missing, bool(np.isnan(values).any()))
+
+
+def _middle(present: FloatArray, mean: float, deviation: float) -> tuple[float, float]:
+    """Median and spread of the middle half where few far values (a 999999) make up the deviation."""
+    if not present.size:
+        return mean, deviation
+    low, middle, high = present[[present.size // 4, present.size // 2, 3 * present.size // 4]].tolist()
+    return (middle, (high - low) / 1.349) if 0 < _FAR * (high - low) < deviation else (mean, deviation)
 
 
 def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins: int) -> list[PiecewiseLinear]:

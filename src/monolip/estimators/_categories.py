@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.estimators._tables import RawColumn
 from monolip.input_columns import CategoryColumn
 
 __all__ = ["encode", "out_of_fold", "thermometer_width"]
@@ -20,15 +21,14 @@ _PRIOR = 20.0  # rows of the overall mean that every category's own mean is dilu
 
 
 def encode(
-    name: str, values: NDArray[Any], categories: tuple[Any, ...], *, ordered: bool, target: FloatArray,
+    raw: RawColumn, categories: tuple[Any, ...], *, ordered: bool, target: FloatArray,
     weight: FloatArray | None = None, missing: str = "state",
 ) -> CategoryColumn:  # fmt: skip
-    """values: labels of the training rows; target: (n,) standardised, used only for columns with many categories.
+    """raw: the training rows; target: (n,) standardised, used only for columns with many categories.
 
     missing: "state", or for ordered categories "lowest" or "highest"; an indicator only where values are missing.
     """
-    bare = CategoryColumn(name, categories, np.zeros((len(categories) + 2, 1)), ordered)
-    codes = bare.codes(values)
+    codes = raw.codes_in(CategoryColumn(raw.name, categories, np.zeros((len(categories) + 2, 1)), ordered))
     count = np.bincount(codes, minlength=len(categories) + 2).astype(np.float64)
     if ordered:
         table = _thermometer(len(categories), count)
@@ -42,7 +42,7 @@ def encode(
     if count[-1]:  # missing in training: a state of its own, or a step beyond the end
         table = np.hstack([table, np.full((len(table), 1), float(missing == "lowest"))])
         table[-1, -1] = float(missing != "lowest")
-    return CategoryColumn(name, categories, table, ordered)
+    return CategoryColumn(raw.name, categories, table, ordered)
 
 
 def _thermometer(n: int, count: FloatArray) -> FloatArray:
@@ -70,7 +70,7 @@ def _one_hot(n: int, count: FloatArray) -> FloatArray:
 
 
 def out_of_fold(
-    column: CategoryColumn, values: NDArray[Any], target: FloatArray, weight: FloatArray | None,
+    column: CategoryColumn, raw: RawColumn, target: FloatArray, weight: FloatArray | None,
     rng: np.random.Generator, x: NDArray[np.float32],
 ) -> None:  # fmt: skip
     """Replace target means in training rows x (n, from this column on) by means of the rows in other folds.
@@ -80,7 +80,7 @@ def out_of_fold(
     """
     if column.ordered or column.n_model <= MANY or not column.table[:-2, MANY].any():
         return
-    codes, size = column.codes(values), len(column.table)
+    codes, size = raw.codes_in(column), len(column.table)
     means = _Means.of(codes, target, weight, size)
     fold = rng.permutation(len(codes)) % _FOLDS
     for k in range(_FOLDS):

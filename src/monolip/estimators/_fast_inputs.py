@@ -34,13 +34,18 @@ class FastInputs:
         self.inputs = inputs
         self.tables = {i: _tables(inputs, i) for i in inputs.numeric}
 
-    def evaluate(self, table: RawTable, start: int, stop: int) -> FloatArray:
+    def codes(self, table: RawTable) -> dict[int, NDArray[np.int64]]:
+        """Rows of the tables of categories, by column, for all rows of the raw table."""
+        categories = [(i, c) for i, c in enumerate(self.inputs.columns) if isinstance(c, CategoryColumn)]
+        return {i: table.columns[i].codes_in(column) for i, column in categories}
+
+    def evaluate(self, table: RawTable, codes: dict[int, NDArray[np.int64]], start: int, stop: int) -> FloatArray:
         stop = min(stop, table.n_rows)
         out = np.empty((stop - start, self.inputs.n_model))
         for i, column in enumerate(self.inputs.columns):
             first = int(self.inputs.starts[i])
             if isinstance(column, CategoryColumn):
-                out[:, first : first + column.n_model] = column.table[column.codes(table.columns[i].labels[start:stop])]
+                out[:, first : first + column.n_model] = column.table[codes[i][start:stop]]
                 continue
             refuse_labels(table.columns[i])
             values = table.columns[i].values[start:stop]

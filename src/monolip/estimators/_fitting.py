@@ -10,30 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine.architecture import Architecture
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
-from monolip.errors import InputError
 from monolip.estimators._bounds import Boxes, make_boxes
-from monolip.estimators._calibration import calibrate
-from monolip.estimators._categories import encode, out_of_fold
-from monolip.estimators._checks import check_boxes
-from monolip.estimators._fast_inputs import FastInputs
+from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._freezing import freeze
-from monolip.estimators._memory import check_memory
+from monolip.estimators._held_out import HeldOut
+from monolip.estimators._preparing import choose_bins, learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
-from monolip.estimators._recipe import Chosen, Recipe, deal_folds
+from monolip.estimators._recipe import Recipe
 from monolip.estimators._sampling import rows_that_count
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
 from monolip.frozen import FrozenNetwork
-from monolip.input_columns import CategoryColumn, NumericColumn
-from monolip.input_transform import InputTransform
 
 __all__ = ["Fitted", "Settings", "definition", "fit_network"]
 
 MAX_HELD_OUT = 2**13
+FIRST_STEPS, DECAYS = 50, (0.3, 0.1, 0.05, 0.02, 0.02, 0.01, 0.005, 0.003)
 
 
 @dataclass(frozen=True)
@@ -63,6 +58,7 @@ class Fitted:
     history: list[dict[str, Any]]
     n_iter: int
     interrupted: bool = False
+    held_out: HeldOut | None = None
 
 
 def fit_network(
@@ -75,27 +71,31 @@ def fit_network(
     shared = definition(promises, target, settings)
     table, target = rows_that_count(table, target, rng)
     if before is None:
-        inputs = learn_inputs(table, schema, promises, target, settings.n_bins)
+        bins = settings.n_bins
+        if bins is None:
+            bins = choose_bins(table, schema, promises, target, settings.seed, rng)
+        inputs = learn_inputs(table, schema, promises, target, bins)
         boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
     else:
         assert before.network.inputs is not None
         inputs, boxes = before.network.inputs, before.boxes
-    problem = _problem(inputs, table, target, boxes, settings)
-    recipe = _recipe(problem, target, settings, rng, started, on_progress)
+    problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
+    recipe = _recipe(problem, penalties(inputs), target, settings, rng, started, on_progress)
     if before is None:
-        chosen, runs, snapshot = recipe.run()
+        chosen, climbers = recipe.run()
         kept: tuple[NetworkArrays, ...] = ()
     else:
         chosen, kept = before.chosen, before.arrays
-        runs = recipe.more(chosen, len(kept))
-        snapshot = recipe.best_snapshot(runs)
-    arrays = (*kept, *(run.result.snapshots[snapshot].network for run in runs))
+        climbers = recipe.more(chosen, len(kept))
+    arrays = (*kept, *(climber.network(chosen.rung) for climber in climbers))
     network = freeze(
         arrays, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift
     )  # fmt: skip
     epochs = max(1, round(chosen.steps * recipe.batch_size / len(target.y)))
     history = (before.history if before else []) + recipe.history
-    return Fitted(network, boxes, shared, arrays, chosen, history, epochs, recipe.interrupted)
+    held = HeldOut.of(problem, climbers, chosen.rung, target)
+    held = held.after(before.held_out if before else None) if held else None
+    return Fitted(network, boxes, shared, arrays, chosen, history, epochs, recipe.interrupted, held)
 
 
 def definition(promises: Promises, target: Target, settings: Settings) -> dict[str, Any]:
@@ -113,58 +113,9 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
     }
 
 
-def learn_inputs(
-    table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int | None
-) -> InputTransform:
-    """Calibrations and tables of categories, from training rows only."""
-    numeric = sum(categories is None for categories in schema.categories)
-    bins = n_bins if n_bins is not None else 8 if numeric <= 64 else 4 if numeric <= 128 else 0
-    columns: list[NumericColumn | CategoryColumn] = []
-    for j, column in enumerate(table.columns):
-        categories = schema.categories[j]
-        if categories is not None:
-            columns.append(
-                encode(
-                    column.name, column.labels, categories, ordered=schema.ordered[j], missing=promises.missing[j],
-                    target=target.y, weight=target.weight,
-                )
-            )  # fmt: skip
-        elif not column.is_numeric:
-            raise InputError(f"strings in numeric column {column.name!r}; convert it to numbers.")
-        else:
-            style, missing = promises.style(j), promises.missing[j]
-            columns.append(calibrate(column.name, column.values, style=style, n_bins=bins, missing=missing))
-    return InputTransform(tuple(columns))
-
-
-def _problem(inputs: InputTransform, table: RawTable, target: Target, boxes: Boxes, settings: Settings) -> Problem:
-    check_memory(table.n_rows, inputs.n_model)
-    with np.errstate(over="ignore"):  # an infinite cap is a generous one
-        lower, upper = boxes.lower / target.scale, boxes.upper / target.scale
-    check_boxes(inputs, lower, upper)
-    x = np.empty((table.n_rows, inputs.n_model), dtype=np.float32)
-    fast = FastInputs(inputs)
-    for start in range(0, table.n_rows, 4096):
-        x[start : start + 4096] = fast.evaluate(table, start, start + 4096)
-    for j, column in enumerate(inputs.columns):
-        if isinstance(column, CategoryColumn):
-            rng = np.random.default_rng([settings.seed, j])
-            out_of_fold(column, table.columns[j].labels, target.y, target.weight, rng, x[:, inputs.starts[j] :])
-    return Problem(
-        x,
-        target.y,
-        lower,
-        upper,
-        loss=target.loss,
-        architecture=Architecture(hidden=settings.hidden),
-        sample_weight=target.weight,
-        offset=target.offset,
-    )
-
-
 def _recipe(
-    problem: Problem, target: Target, settings: Settings, rng: np.random.Generator, started: float,
-    on_progress: Callable[..., None] | None,
+    problem: Problem, penalty: NDArray[np.float64], target: Target, settings: Settings, rng: np.random.Generator,
+    started: float, on_progress: Callable[..., None] | None,
 ) -> Recipe:  # fmt: skip
     n = len(target.y)
     batch = settings.batch_size or (64 if n < 4000 else 128)
@@ -177,9 +128,9 @@ def _recipe(
     return Recipe(
         problem,
         folds,
-        _ladder(n, batch, settings.max_iter),
+        _rungs(n, batch, settings.max_iter),
+        penalty,
         n_members=settings.n_members,
-        n_probes=min(settings.n_members, 4 if n < 500 else 2 if n < 2500 else 1),
         batch_size=batch,
         seed=settings.seed,
         n_threads=settings.n_threads,
@@ -188,12 +139,18 @@ def _recipe(
     )
 
 
-def _ladder(n: int, batch: int, max_iter: int | None) -> tuple[int, ...]:
-    """Steps of each rung: more rows earn more steps; max_iter passes over the data are the limit."""
-    rungs = [200, 800, 2400, *([7200] if n >= 10_000 else []), *([21600] if n >= 100_000 else [])]
+def _rungs(n: int, batch: int, max_iter: int | None) -> tuple[Rung, ...]:
+    """The path: more rows earn more rungs; with max_iter, as many steps as so many passes over the data."""
+    decays = (*DECAYS, *[DECAYS[-1]] * 20)
     if max_iter is None:
-        return tuple(rungs)
-    limit = max(1, -(-max_iter * n // batch))
-    while rungs[-1] < limit:
-        rungs.append(3 * rungs[-1])
-    return (*(steps for steps in rungs if steps < limit), limit)
+        count = 6 if n < 5000 else 7 if n < 20_000 else 8 if n < 100_000 else 9
+        return tuple(Rung(FIRST_STEPS * 2**k, decays[k]) for k in range(count))
+    found: list[Rung] = []
+    left = max(1, -(-max_iter * n // batch))
+    for decay in decays:
+        steps = min(FIRST_STEPS * 2 ** len(found), left)
+        left -= steps
+        found.append(Rung(steps + (left if left < steps else 0), decay))
+        if left < steps:
+            break
+    return tuple(found)

@@ -13,34 +13,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
-from monolip.engine._count_knots import LANES, count_knots
+from monolip.engine._lane_lookup import LANES, PIECE, count_knots, evaluate_pieces, lookup_rows
+from monolip.engine._lane_ops import copy_registers, transpose_square
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
 
-__all__ = ["GOOD", "LANES", "LaneTables", "fill_lanes", "lane_tables"]
+__all__ = ["GOOD", "LANES", "LaneTables", "fetch_lanes", "fill_lanes", "lane_tables"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 GOOD, INFINITE, MISSING, TOO_LARGE = 0, 1, 2, 4
 _MAX = float(np.finfo(np.float64).max)
+_SQUARE = 8  # float64 of a register
 # columns of LaneTables.columns
-KNOTS_AT, N_KNOTS, CONSTANTS_AT, N_MODEL, FIRST, MOVING_AT, N_MOVING, HAS_RULE, UNBOUNDED = range(9)
+KNOTS_AT, N_KNOTS, CONSTANTS_AT, N_CONSTANT, FIRST, MOVING_AT, N_MOVING, HAS_RULE, UNBOUNDED, N_MODEL = range(10)
 
 
 class LaneTables(NamedTuple):
-    """columns: (n_raw, 9), see above. A column's rows: stretches between knots, then missing; or its categories."""
+    """columns: (n_raw, 10), see above. A column's rows: stretches between knots, then missing; or its categories."""
 
     columns: IntArray
     knots: FloatArray
-    constants: FloatArray  # flat (rows, n_model) of each column: values where nothing moves
-    moving_map: IntArray  # flat (rows, n_moving) of each column: which of its maps move
-    moving_piece: FloatArray  # flat (rows, n_moving, 5): how, as rows of PiecewiseLinear.pieces
+    constants: FloatArray  # flat (rows, n_constant) of each column: values where nothing moves, of its last maps
+    moving_map: IntArray  # flat (rows, n_moving) of each column: which of its maps move; the first always does
+    moving_piece: FloatArray  # flat (rows, n_moving, PIECE): how; see evaluate_pieces
+
+
+class _Part(NamedTuple):
+    """The tables of one column."""
+
+    knots: FloatArray
+    constants: FloatArray
+    maps: IntArray
+    pieces: FloatArray
 
 
 def lane_tables(inputs: InputTransform, limit: float) -> LaneTables:
     """Tables of all columns. limit: what the networks clamp to; columns that could pass it are marked."""
-    parts: list[tuple[FloatArray, FloatArray, IntArray, FloatArray]] = []
+    parts: list[_Part] = []
     columns, at = [], np.zeros(3, dtype=np.int64)
     for i, column in enumerate(inputs.columns):
         if isinstance(column, NumericColumn):
@@ -48,14 +59,16 @@ def lane_tables(inputs: InputTransform, limit: float) -> LaneTables:
             rule, unbounded = column.missing is not None, _can_pass(column, limit)
         else:
             none = np.zeros((len(column.table), 0), dtype=np.int64)
-            part, rule, unbounded = (np.zeros(0), column.table, none, np.zeros((len(column.table), 0, 5))), True, False
-        knots, constants, maps, _ = part
-        where = (at[0], len(knots), at[1], column.n_model, inputs.starts[i], at[2], maps.shape[1], rule, unbounded)
-        columns.append([int(v) for v in where])
-        at += (len(knots), constants.size, maps.size)
+            part = _Part(np.zeros(0), column.table, none, np.zeros((*none.shape, PIECE)))
+            rule, unbounded = True, False
+        shape = part.constants.shape[1], inputs.starts[i], at[2], part.maps.shape[1]
+        columns.append([int(v) for v in (at[0], len(part.knots), at[1], *shape, rule, unbounded, column.n_model)])
+        at += (len(part.knots), part.constants.size, part.maps.size)
         parts.append(part)
-    flat = [np.concatenate([np.ravel(part[k]) for part in parts]) for k in range(4)]
-    return LaneTables(np.array(columns, dtype=np.int64), flat[0], flat[1], flat[2].astype(np.int64), flat[3])
+    knots, constants, maps, pieces = (
+        np.concatenate([np.ravel(table) for table in kind]) for kind in zip(*parts, strict=True)
+    )
+    return LaneTables(np.array(columns, dtype=np.int64), knots, constants, maps.astype(np.int64), pieces)
 
 
 def _can_pass(column: NumericColumn, limit: float) -> bool:
@@ -65,74 +78,95 @@ def _can_pass(column: NumericColumn, limit: float) -> bool:
     return sloping or max(largest, *map(abs, column.missing or (0.0,)), abs(column.present or 0.0)) > limit
 
 
-def _numeric(
-    inputs: InputTransform, i: int, column: NumericColumn
-) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+def _numeric(inputs: InputTransform, i: int, column: NumericColumn) -> _Part:
     knots, number = inputs.pieces_of(i)
     table = np.stack([phi.pieces[number[:, m]] for m, phi in enumerate(column.maps)], axis=1)
     constants = np.full((len(knots) + 2, column.n_model), np.nan if column.present is None else column.present)
     constants[:-1, : len(column.maps)] = table[:, :, 1]
     constants[-1] = np.nan if column.missing is None else column.missing
-    active = [np.flatnonzero(stretch[:, 2]) for stretch in table]
+    active = [[0, *(1 + np.flatnonzero(stretch[1:, 2]))] for stretch in table]
     most = max(map(len, active))
     # a stretch with fewer moving maps repeats the first map, which is then computed twice: every row costs the same
     maps = np.zeros((len(constants), most), dtype=np.int64)
-    pieces = np.zeros((len(constants), most, 5))
+    pieces = np.zeros((len(constants), most, PIECE))
     for row, found in enumerate(active):
         maps[row, : len(found)] = found
-        pieces[row] = table[row, maps[row]]
-    pieces[-1, :, 1] = pieces[-1, :, 3] = pieces[-1, :, 4] = constants[-1, 0]
-    return knots, constants, maps, pieces
+        pieces[row] = table[row, maps[row]][:, [0, 1, 2, 4]]
+    pieces[-1, :, 1] = pieces[-1, :, 3] = constants[-1, 0]
+    return _Part(knots, constants[:, 1:], maps, pieces)
 
 
 @compiled(inner=True)
-def fill_lanes(
-    raw: FloatArray, at: int, row_stride: int, column_stride: int, count: int, tables: LaneTables, limit: float,
-    value: FloatArray, place: IntArray, x: FloatArray,
-) -> int:  # fmt: skip
-    """x (n_model, lanes) of `count` rows from raw[at ...]; lanes past the end repeat the last row.
-
-    value and place are scratch, one number a lane. Every loop runs over lanes and has no branch on data.
-    """
-    status = GOOD
-    constants, maps, pieces = tables.constants, tables.moving_map, tables.moving_piece
-    for i in range(tables.columns.shape[0]):
-        column = tables.columns[i]
-        n_model, first, n_moving = column[N_MODEL], column[FIRST] * LANES, column[N_MOVING]
+def fetch_lanes(
+    raw: FloatArray, at: int, row_stride: int, column_stride: int, count: int, n_raw: int, lanes: FloatArray
+) -> None:
+    """lanes (n_raw, LANES) of `count` rows from raw[at ...]; lanes past the end repeat the last row."""
+    if count == LANES and column_stride == 1 and n_raw >= _SQUARE:
+        for column in range(0, n_raw, _SQUARE):
+            first = min(column, n_raw - _SQUARE)  # the last square may overlap the one before
+            for lane in range(0, LANES, _SQUARE):
+                transpose_square(raw, at + lane * row_stride + first, row_stride, lanes, first * LANES + lane, LANES)
+    elif count == LANES and row_stride == 1:
+        for i in range(n_raw):
+            copy_registers(raw, at + i * column_stride, lanes, i * LANES, LANES)
+    else:
         for lane in range(LANES):
-            value[lane] = raw[at + min(lane, count - 1) * row_stride + i * column_stride]
-        status |= _find_rows(tables.knots, column, value, place)
-        if n_model > 1 or n_moving == 0:  # else the one map writes itself
-            for lane in range(LANES):
-                row = column[CONSTANTS_AT] + place[lane] * n_model
-                for m in range(n_model):
-                    x[first + m * LANES + lane] = constants[row + m]
+            row = at + min(lane, count - 1) * row_stride
+            for i in range(n_raw):
+                lanes[i * LANES + lane] = raw[row + i * column_stride]
+
+
+@compiled(inner=True)
+def fill_lanes(lanes: FloatArray, tables: LaneTables, limit: float, place: IntArray, x: FloatArray) -> int:
+    """x (n_model, LANES) of raw values in lanes; place and the row of lanes after the last are scratch."""
+    status, n_raw = GOOD, tables.columns.shape[0]
+    for i in range(n_raw):
+        column = tables.columns[i]
+        first, n_moving = column[FIRST] * LANES, column[N_MOVING]
+        status |= _find_rows(tables.knots, column, lanes, i * LANES, place)
+        _put_constants(tables.constants, column, place, x)
+        stride = n_moving * PIECE
         for q in range(n_moving):
+            at = column[MOVING_AT] * PIECE + q * PIECE
+            if q == 0:
+                evaluate_pieces(tables.moving_piece, at, stride, place, lanes, i * LANES, x, first)
+                continue
+            evaluate_pieces(tables.moving_piece, at, stride, place, lanes, i * LANES, lanes, n_raw * LANES)
             for lane in range(LANES):
-                entry = column[MOVING_AT] + place[lane] * n_moving + q
-                e = 5 * entry
-                away = min(max(value[lane] - pieces[e], -_MAX), _MAX)
-                y = min(max(pieces[e + 1] + away * pieces[e + 2], pieces[e + 3]), pieces[e + 4])
-                x[first + maps[entry] * LANES + lane] = y
+                moving = tables.moving_map[column[MOVING_AT] + place[lane] * n_moving + q]
+                x[first + moving * LANES + lane] = lanes[n_raw * LANES + lane]
         if column[UNBOUNDED]:
-            for k in range(first, first + n_model * LANES):
+            for k in range(first, first + column[N_MODEL] * LANES):
                 status |= TOO_LARGE * int(abs(x[k]) > limit)
     return status
 
 
 @compiled(inner=True)
-def _find_rows(knots: FloatArray, column: IntArray, value: FloatArray, place: IntArray) -> int:
+def _put_constants(constants: FloatArray, column: IntArray, place: IntArray, x: FloatArray) -> None:
+    """The rows of constants at `place` into a column's last maps, eight at a time."""
+    n, at = column[N_CONSTANT], column[CONSTANTS_AT]
+    first = (column[FIRST] + column[N_MODEL] - n) * LANES
+    done = n // _SQUARE * _SQUARE
+    for m in range(0, done, _SQUARE):
+        lookup_rows(constants, at + m, n, place, x, first + m * LANES)
+    for m in range(done, n):
+        for lane in range(LANES):
+            x[first + m * LANES + lane] = constants[at + place[lane] * n + m]
+
+
+@compiled(inner=True)
+def _find_rows(knots: FloatArray, column: IntArray, lanes: FloatArray, at: int, place: IntArray) -> int:
     """The table row of every lane's value: its stretch, the row of missing values, or its category."""
     status, n_knots = GOOD, column[N_KNOTS]
     if n_knots == 0:
         for lane in range(LANES):
-            place[lane] = int(value[lane])
+            place[lane] = int(lanes[at + lane])
         return status
-    count_knots(knots, column[KNOTS_AT], n_knots, value, place)
-    for lane in range(LANES):
-        v = value[lane]
-        gone = v != v
-        place[lane] = n_knots + 1 if gone else place[lane]
-        value[lane] = 0.0 if gone else v
-        status |= INFINITE * int(abs(v) > _MAX) | MISSING * int(gone) * (1 - column[HAS_RULE])
+    if count_knots(knots, column[KNOTS_AT], n_knots, lanes, at, place) > 0:
+        for lane in range(LANES):
+            v = lanes[at + lane]
+            status |= INFINITE * int(abs(v) > _MAX)
+            if v != v:
+                place[lane], lanes[at + lane] = n_knots + 1, 0.0
+                status |= MISSING * (1 - column[HAS_RULE])
     return status

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.certify.fixed_point import compile_fixed_point
 from monolip.convex import ConvexForm
 from monolip.engine._compile import compiled
-from monolip.engine._forward import forward, ordered_affine
+from monolip.engine._forward import ordered_affine
 from monolip.engine._layout import pack
 from monolip.engine._sort import sort_groups
-from monolip.estimators._lane_inputs import GOOD, LANES, LaneTables, fill_lanes, lane_tables
+from monolip.estimators._lane_inputs import GOOD, LANES, LaneTables, fetch_lanes, fill_lanes, lane_tables
 from monolip.estimators._tables import RawTable, refuse_infinite, refuse_labels
+from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
 
@@ -37,25 +40,34 @@ class _Networks(NamedTuple):
 
 
 class Predictor:
-    """The same bits as FrozenNetwork.evaluate_raw, for any batch, place in the batch and number of threads."""
+    """The same bits as FrozenNetwork.evaluate_raw, for any batch, place in the batch and number of threads.
 
-    def __init__(self, network: FrozenNetwork) -> None:
+    member: of this one alone, where its hold-out rows are of interest; None for the average.
+    """
+
+    def __init__(self, network: FrozenNetwork, member: int | None = None) -> None:
         assert network.inputs is not None
-        self.network, self.inputs = network, network.inputs
-        self.networks, self.limit = _join(network)
-        self.tables = lane_tables(network.inputs, self.limit)
-        self.width = int(self.networks.plan[:, 0].max())
+        self.network, self.inputs, self.member = network, network.inputs, member
+
+    @cached_property
+    def _ready(self) -> tuple[_Networks, float, LaneTables, int]:
+        """Made when first asked for: a fit need not wait for it."""
+        networks, limit = _join(self.network, self.member)
+        return networks, limit, lane_tables(self.inputs, limit), int(networks.plan[:, 0].max())
 
     def evaluate(self, table: RawTable, n_threads: int = 1) -> FloatArray:
         """f(x), shape (n, n_outputs)."""
+        networks, limit, tables, width = self._ready
         out = np.zeros((table.n_rows, self.network.n_outputs))
         starts = range(0, table.n_rows, CHUNK_ROWS)
+        categories = [(i, c) for i, c in enumerate(self.inputs.columns) if isinstance(c, CategoryColumn)]
+        codes = {i: table.columns[i].codes_in(column) for i, column in categories}
 
         def work(start: int) -> None:
             stop = min(start + CHUNK_ROWS, table.n_rows)
-            raw, strides = self._raw(table, start, stop)
-            scratch = np.empty((3, max(self.width, self.inputs.n_model) * LANES))
-            if predict_rows(raw, *strides, self.tables, self.limit, self.networks, scratch, out[start:stop]) != GOOD:
+            raw, strides = self._raw(table, codes, start, stop)
+            scratch = np.empty((4, max(width, self.inputs.n_model, self.inputs.n_raw + 1) * LANES))
+            if predict_rows(raw, *strides, tables, limit, networks, scratch, out[start:stop]) != GOOD:
                 refuse_infinite(table)
                 columns = [(c.values if c.is_numeric else c.labels)[start:stop] for c in table.columns]
                 out[start:stop] = self.network.evaluate_raw(columns)  # values near 1e300: the slow path clamps them
@@ -68,26 +80,44 @@ class Predictor:
                 list(pool.map(work, starts))
         return out
 
-    def _raw(self, table: RawTable, start: int, stop: int) -> tuple[FloatArray, tuple[int, int]]:
+    @cached_property
+    def exact(self) -> FixedPointNetwork:
+        """The network in integers, compiled when first asked for."""
+        return compile_fixed_point(self.network)
+
+    def evaluate_exact(self, table: RawTable) -> IntArray:
+        """f in integers, the same bits in every runtime; shape (n, n_outputs)."""
+        refuse_infinite(table)
+        columns = []
+        for column, given in zip(self.inputs.columns, table.columns, strict=True):
+            if not isinstance(column, CategoryColumn):
+                refuse_labels(given)
+            columns.append(given.labels if isinstance(column, CategoryColumn) else given.values)
+        return self.exact.evaluate_raw(columns, "float64")
+
+    def _raw(
+        self, table: RawTable, codes: dict[int, NDArray[np.int64]], start: int, stop: int
+    ) -> tuple[FloatArray, tuple[int, int]]:
         """Rows start .. stop as one flat array with (row, column) strides; categories as row numbers of their table."""
         if table.matrix is not None and len(self.inputs.numeric) == self.inputs.n_raw:
             return table.matrix[start:stop].reshape(-1), (table.matrix.shape[1], 1)
         raw = np.empty((len(table.columns), stop - start))
         for i, column in enumerate(self.inputs.columns):
             if isinstance(column, CategoryColumn):
-                raw[i] = column.codes(table.columns[i].labels[start:stop])
+                raw[i] = codes[i][start:stop]
             else:
                 refuse_labels(table.columns[i])
                 raw[i] = table.columns[i].values[start:stop]
         return raw.reshape(-1), (1, stop - start)
 
 
-def _join(network: FrozenNetwork) -> tuple[_Networks, float]:
+def _join(network: FrozenNetwork, only: int | None) -> tuple[_Networks, float]:
     assert network.member_weights is not None
+    members = list(zip(network.member_weights, network.members, strict=True))
     params, plans, spans, shares, limit = [], [], [], [], np.inf
     outputs: list[int] = []
     size = rows = 0
-    for share, member in zip(network.member_weights, network.members, strict=True):
+    for share, member in members if only is None else [(1.0, network.members[only])]:
         for trunk in member:
             form = trunk.form
             assert isinstance(form, ConvexForm), "estimators train convex form"
@@ -110,18 +140,21 @@ def predict_rows(
     scratch: FloatArray, out: FloatArray,
 ) -> int:  # fmt: skip
     """out += sum over trunks of share * network, in the order of FrozenNetwork.evaluate; GOOD or what is wrong."""
-    value, place, status = np.empty(LANES), np.empty(LANES, np.int64), GOOD
-    x = scratch[0]
+    place, status, n_raw = np.empty(LANES, np.int64), GOOD, len(tables.columns)
+    x, lanes = scratch[0], scratch[3]
     for start in range(0, len(out), LANES):
         count = min(LANES, len(out) - start)
-        status |= fill_lanes(raw, start * row_stride, row_stride, column_stride, count, tables, limit, value, place, x)
+        fetch_lanes(raw, start * row_stride, row_stride, column_stride, count, n_raw, lanes)
+        status |= fill_lanes(lanes, tables, limit, place, x)
         for t in range(len(networks.spans)):
             first, end, output = networks.spans[t]
-            plan = networks.plan[first]
-            ordered_affine(networks.params, plan, x, scratch[1], LANES)
-            if plan[4] > 1:
-                sort_groups(scratch[1], plan[0], plan[4], LANES)
-            z = forward(networks.params, networks.plan[first + 1 : end], scratch[1], scratch[2], LANES)
+            z, into, spare = x, scratch[1], scratch[2]  # x is kept: other trunks read it too
+            for layer in range(first, end):
+                plan = networks.plan[layer]
+                ordered_affine(networks.params, plan, z, into, LANES)
+                if plan[4] > 1:
+                    sort_groups(into, plan[0], plan[4], LANES)
+                z, into, spare = into, spare, into
             for k in range(networks.plan[end - 1, 0]):
                 for lane in range(count):
                     term = networks.shares[t] * z[k * LANES + lane]

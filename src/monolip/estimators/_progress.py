@@ -46,7 +46,7 @@ class Display:
             if self.progress is None:
                 self.progress = _progress_line()
                 self.progress.start()
-            key = (job.options.n_steps, job.regime, job.member)
+            key = (job.rung, job.member)
             if key not in self.tasks:
                 text = f"member {job.member}, decay {job.options.slope_decay:g}"
                 self.tasks[key] = self.progress.add_task(text, total=standing.n_steps, loss="")

@@ -1,9 +1,13 @@
-r"""The fit recipe: which regime, how many steps, which snapshot; then the members that are averaged.
+r"""The fit recipe: an additive start, then one path of ever longer and ever less regularised training.
 
-    regimes   (slope_rate, slope_decay): how fast slopes grow and how strongly they are pulled to zero
-    ladder    all regimes at the first number of steps, the best two within 5 % at the second, the best further on;
-              stop when the hold-out loss gains less than 0.5 % or its minimum lies before 60 % of the run
-    members   each holds out another eighth of the rows; the snapshot is picked on their averaged hold-out curve
+    start     every member: the additive function that fits its rows best inside the slope intervals (milliseconds)
+    rungs     50 steps, then twice as many each time, each going on from the last with less slope decay; decay pulls
+              towards the start, so the path leads from an additive function to a free network
+    decay     also stronger where the start needed a strong ridge penalty: both say how much noise there is
+    stop      when the hold-out loss has not fallen for two rungs; once rungs are long, when one gains less than 0.3 %
+    members   two by two hold out another part of the rows (one by one where there are few); all take the network of the
+              rung that was best, and best is judged for all members together: with v the variance of members,
+              L1 = b + v for one and L2 = b + v / 2 for two give L = b + v / n_members
 
 Everything is decided on rows held out inside the fit; nothing depends on anything a fit cannot see.
 """
@@ -13,141 +17,198 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.engine.additive import Additive, fit_additive, losses_of
+from monolip.engine.anchored import Anchored
+from monolip.engine.judging import mean_loss
 from monolip.engine.problem import Problem
 from monolip.engine.training import Progress
 from monolip.engine.training_options import TrainingOptions
-from monolip.estimators._training import Job, Run, run_jobs
+from monolip.estimators._climber import Chosen, Climber, Rung
+from monolip.estimators._training import Job, run_jobs
 
-__all__ = ["REGIMES", "Chosen", "Recipe", "deal_folds"]
+__all__ = ["Recipe"]
 
-REGIMES = ((0.64, 0.003), (0.16, 0.02), (0.16, 0.1), (0.16, 0.3), (0.16, 1.0))
-_MIDDLE = 2  # the regime used where nothing can be held out to choose one
+FloatArray = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class Chosen:
-    """What the ladder settled on; a warm start trains further members the same way."""
-
-    regime: int
-    steps: int
+STRENGTHS = (3000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
+PROBES = 4  # members that decide; further ones follow
+MANY_ROWS = 2500
+LONG, WORTH = 4, 0.003  # rungs after so many are long: one that gains less than this part of the loss is the last
+NOISY = 3  # from this rung on decay is stronger where the start needed a strong penalty, and weaker where it did not
+USUAL, LEAST, MOST = 3.0, 0.2, 10.0
+STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
+UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
+RATE = 0.16
 
 
 @dataclass
 class Recipe:
-    """steps: the ladder; n_probes: members trained while choosing; folds: (n,) fold of each row, or None (no hold-out).
+    """rungs: the path. penalty: (d,) relative ridge penalties of the start. folds: (n,) fold of each row, or None.
 
     deadline: time.perf_counter() after which nothing new starts, or None. history: one entry per training, for users.
     """
 
     problem: Problem
     folds: NDArray[np.int64] | None
-    steps: tuple[int, ...]
+    rungs: tuple[Rung, ...]
+    penalty: FloatArray
     n_members: int
-    n_probes: int
     batch_size: int
     seed: int
     n_threads: int = 1
     deadline: float | None = None
     on_progress: Callable[[Job, Progress], None] | None = None
-    n_snapshots: int = 8
     history: list[dict[str, object]] = field(default_factory=list)
+    curve: list[float] = field(default_factory=list)
+    strength: float | None = None
     interrupted: bool = False
 
-    def run(self) -> tuple[Chosen, list[Run], int]:
-        """(what was chosen, one run per member, the snapshot to take from each)."""
-        if self.folds is None:
-            chosen = Chosen(_MIDDLE, self.steps[-1])
-            return chosen, self._train(range(self.n_members), [chosen.regime], chosen.steps), -1
-        chosen, probes = self._climb()
-        return chosen, *self.complete(chosen, probes)
+    @property
+    def paired(self) -> bool:
+        """Whether members hold out the same rows two by two."""
+        return self.n_members >= PROBES or (self.n_members == 2 and self.has_many_rows)
 
-    def complete(self, chosen: Chosen, runs: Sequence[Run]) -> tuple[list[Run], int]:
-        """Train the members that are missing and pick one snapshot for all."""
-        runs = list(runs)[: self.n_members]
-        if not self._out_of_time():
-            runs += self.more(chosen, len(runs))
-        return runs, self.best_snapshot(runs)
+    @property
+    def has_many_rows(self) -> bool:
+        """Many rows are judged reliably, and earn more than a start: short rungs do not tell yet what they have."""
+        return len(self.problem.data.y) >= MANY_ROWS
 
-    def more(self, chosen: Chosen, start: int) -> list[Run]:
-        """Members number `start` and up."""
-        return self._train(range(start, self.n_members), [chosen.regime], chosen.steps)
+    def run(self) -> tuple[Chosen, list[Climber]]:
+        """What was chosen, and the members, each with a network for that rung."""
+        probes, self.strength = self._start(range(min(self.n_members, PROBES)), None)
+        best = self._climb(probes)
+        chosen = Chosen(best, self.strength, sum(rung.steps for rung in self.rungs[:best]))
+        more = [] if self._out_of_time() else self.more(chosen, len(probes))
+        return chosen, probes + more
 
-    def best_snapshot(self, runs: Sequence[Run]) -> int:
-        """One snapshot for all members, by their averaged hold-out curve; the last one where nothing was held out."""
-        return -1 if self.folds is None else int(mean_curve(runs).argmin())
+    def more(self, chosen: Chosen, start: int) -> list[Climber]:
+        """Members number `start` and up, as far as was chosen."""
+        self.strength = chosen.strength
+        climbers, _ = self._start(range(start, self.n_members), chosen.strength)
+        for number in range(chosen.rung):
+            self._train(climbers, number)
+        return climbers
 
-    def _climb(self) -> tuple[Chosen, list[Run]]:
-        candidates = list(range(len(REGIMES)))
-        best: tuple[float, Chosen, list[Run]] | None = None
-        for rung, steps in enumerate(self.steps):
-            runs = self._train(range(self.n_probes), candidates, steps)
-            by_regime = {r: [run for run in runs if run.job.regime == r] for r in candidates}
-            loss = {r: float(mean_curve(by_regime[r]).min()) for r in candidates if by_regime[r]}
-            order = sorted(loss, key=loss.__getitem__)
-            lead = order[0]
-            gained = best is None or loss[lead] <= best[0] - 0.005 * abs(best[0])
-            if best is None or loss[lead] < best[0]:
-                best = (loss[lead], Chosen(lead, steps), by_regime[lead])
-            close = rung == 0 and len(order) > 1 and loss[order[1]] < loss[lead] + 0.05 * abs(loss[lead])
-            candidates = order[:2] if close else order[:1]
-            curve = mean_curve(by_regime[lead])
-            early = int(curve.argmin()) < 0.6 * len(curve)
-            if not gained or early or self._out_of_time():
+    def _start(self, members: Sequence[int], strength: float | None) -> tuple[list[Climber], float | None]:
+        """Members at their additive starts, all of one strength: the best on all their hold-out rows, or the given."""
+        climbers = [Climber(member, *self._rows(member), Anchored(self.problem, None)) for member in members]
+        tried = STRENGTHS if strength is None else (strength,)
+        starts: list[list[Additive]] = []
+        for at, climber in enumerate(climbers):
+            same = at > 0 and climber.holdout is not None and climber.holdout is climbers[at - 1].holdout
+            starts.append(starts[-1] if same else fit_additive(self.problem, climber.index, self.penalty, tried))
+        if not starts or not all(starts):
+            return climbers, None
+        at = len(tried) // 2
+        if self.folds is not None and strength is None:
+            pairs = zip(climbers, starts, strict=True)
+            losses = np.array([losses_of(found, self.problem, climber.judged_on) for climber, found in pairs])
+            at = int(losses.mean(axis=0).argmin())
+            self.curve.append(float(losses[:, at].mean()))
+        for climber, found in zip(climbers, starts, strict=True):
+            climber.anchored = Anchored(self.problem, found[at])
+        return climbers, tried[at]
+
+    def _climb(self, climbers: list[Climber]) -> int:
+        """Train from rung to rung until the hold-out loss falls no more; the best one, 0 for the start itself."""
+        for number in range(len(self.rungs)):
+            self._train(climbers, number)
+            if self.folds is not None:
+                self.curve.append(self._judge(climbers))
+            if self._out_of_time():
                 break
-        assert best is not None, "the ladder has at least one rung"
-        return best[1], best[2]
+            if self.folds is not None and self._is_done(number + 1):
+                break
+        return self._best(len(climbers[0].networks) - 1)
 
-    def _train(self, members: Sequence[int], regimes: Sequence[int], steps: int) -> list[Run]:
-        jobs = [self._job(member, regime, steps) for regime in regimes for member in members]
-        runs = run_jobs(self.problem, jobs, self.n_threads, self.on_progress)
-        self.interrupted |= any(run.result.stopped == "interrupted" for run in runs)
-        for run in runs:
-            rate, decay = REGIMES[run.job.regime]
-            losses = [snapshot.holdout_loss for snapshot in run.result.snapshots]
-            entry = {"member": run.job.member, "n_steps": steps, "slope_rate": rate, "slope_decay": decay}
-            self.history.append({**entry, "holdout_loss": losses, "seconds": run.result.seconds})
-        return runs
+    def _is_done(self, done: int) -> bool:
+        """Whether the last rungs say that the next, twice as long as all so far, is not worth climbing."""
+        if done <= LONG:
+            return done >= (LONG if self.has_many_rows else 2) and done - self._best(done) >= 2
+        before = min(self.curve[:-1])
+        return before - self.curve[-1] < WORTH * abs(before)
 
-    def _job(self, member: int, regime: int, steps: int) -> Job:
-        rate, decay = REGIMES[regime]
+    def _best(self, done: int) -> int:
+        """Of the rungs done, the one with the lowest hold-out loss; without an additive start the first has none."""
+        return done if self.folds is None else done + 1 - len(self.curve) + int(np.argmin(self.curve))
+
+    def _judge(self, climbers: Sequence[Climber]) -> float:
+        """Hold-out loss after the last rung of as many members as there will be."""
+        single = float(np.mean([climber.losses[-1] for climber in climbers]))
+        if not self.paired:
+            return single
+        double = []
+        for one, two in zip(climbers[::2], climbers[1::2], strict=False):
+            mean = (one.held_out_outputs() + two.held_out_outputs()) / 2
+            double.append(mean_loss(self.problem, one.judged_on, mean))
+        both = float(np.mean(double))
+        return 2 * both - single + 2 * (single - both) / self.n_members
+
+    def _train(self, climbers: Sequence[Climber], number: int) -> None:
+        jobs = [self._job(climber, number) for climber in climbers]
+        results = run_jobs(jobs, self.n_threads, self.on_progress)
+        self.interrupted |= any(result.stopped == "interrupted" for result in results)
+        for climber, job, result in zip(climbers, jobs, results, strict=True):
+            last = result.snapshots[-1]
+            climber.networks.append(last.network)
+            if last.holdout_loss is not None:
+                climber.losses.append(last.holdout_loss)
+            options = job.options
+            entry = {"member": climber.member, "n_steps": options.n_steps, "slope_rate": options.slope_rate}
+            self.history.append(
+                {
+                    **entry,
+                    "slope_decay": options.slope_decay,
+                    "holdout_loss": last.holdout_loss,
+                    "seconds": result.seconds,
+                }
+            )
+
+    def _job(self, climber: Climber, number: int) -> Job:
         left = None if self.deadline is None else max(1e-3, self.deadline - time.perf_counter())
+        rung = self.rungs[number]
         options = TrainingOptions(
-            n_steps=steps,
+            n_steps=rung.steps,
             batch_size=self.batch_size,
-            slope_rate=rate,
-            slope_decay=decay,
-            n_snapshots=min(self.n_snapshots, steps),
+            slope_rate=RATE,
+            slope_decay=self._decay(number),
+            initial_slope=STEEP if climber.anchored.start is None else FLAT,
+            n_snapshots=1,
             time_limit=left,
-            seed=(self.seed + 7919 * member) % 2**31,
+            seed=(self.seed + 7919 * climber.member + 104729 * number) % 2**31,
         )
-        n = len(self.problem.data.x)
+        start = climber.networks[-1]
+        return Job(climber.member, number, climber.anchored.problem, options, climber.index, climber.holdout, start)
+
+    def _decay(self, number: int) -> float:
+        decay = self.rungs[number].decay
         if self.folds is None:
-            return Job(member, regime, options, np.arange(n, dtype=np.int32), None)
-        held = self.folds == member % (int(self.folds.max()) + 1)
-        return Job(member, regime, options, _numbers(~held), _numbers(held))
+            return max(decay, UNJUDGED)
+        if self.strength is None or number < NOISY:
+            return decay
+        return decay * float(np.clip(self.strength / USUAL, LEAST, MOST))
+
+    def _rows(self, member: int) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
+        """Rows a member learns from and rows it is judged on."""
+        if self.folds is None:
+            return np.arange(len(self.problem.data.y), dtype=np.int32), None
+        fold = (member // 2 if self.paired else member) % (int(self.folds.max()) + 1)
+        if fold not in self._dealt:
+            held = self.folds == fold
+            self._dealt[fold] = _numbers(~held), _numbers(held)
+        return self._dealt[fold]
+
+    @cached_property
+    def _dealt(self) -> dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        return {}
 
     def _out_of_time(self) -> bool:
         return self.interrupted or (self.deadline is not None and time.perf_counter() >= self.deadline)
-
-
-def deal_folds(n: int, n_folds: int, rng: np.random.Generator, classes: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Fold of each row: random, equal in size, and with an equal share of every class."""
-    order = rng.permutation(n)
-    if classes is not None:
-        order = order[np.argsort(classes[order], kind="stable")]
-    folds = np.empty(n, dtype=np.int64)
-    folds[order] = np.arange(n) % n_folds
-    return folds
-
-
-def mean_curve(runs: Sequence[Run]) -> NDArray[np.float64]:
-    """Hold-out losses averaged over members, as far as all of them came."""
-    shortest = min(len(run.curve) for run in runs)
-    return np.asarray(np.mean([run.curve[:shortest] for run in runs], axis=0))
 
 
 def _numbers(mask: NDArray[np.bool_]) -> NDArray[np.int32]:

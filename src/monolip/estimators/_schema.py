@@ -140,7 +140,7 @@ def _observed(column: RawColumn) -> tuple[Any, ...]:
     if column.is_numeric and column.exact is None:
         seen: set[Any] = {float(v) for v in np.unique(column.values[~np.isnan(column.values)])}
     else:
-        seen = {plain_label(v) for v in column.labels.tolist() if not is_missing(v)}
+        seen = {plain_label(v) for v in column.factors[0].tolist() if not is_missing(v)}
     return tuple(sorted(seen, key=lambda label: (type(label).__name__, label)))
 
 
@@ -168,7 +168,7 @@ def _refuse_other_types(table: RawTable, schema: Schema) -> None:
 
 def _refuse_dirty_numbers(column: RawColumn) -> None:
     """A column of strings that nearly all read as numbers is a number with dirt in it, not a category."""
-    distinct = {v for v in column.values.tolist() if isinstance(v, str)}
+    distinct = {v for v in column.factors[0].tolist() if isinstance(v, str)}
     readable = {v for v in distinct if _reads_as_number(v)}
     if len(distinct) > 20 and len(readable) >= 0.9 * len(distinct):
         odd = sorted(distinct - readable)[:3] or sorted(distinct)[:3]

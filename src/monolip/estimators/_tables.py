@@ -6,6 +6,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from monolip.errors import InputError
-from monolip.input_columns import is_missing
+from monolip.input_columns import CategoryColumn, is_missing
 
 __all__ = ["RawColumn", "RawTable", "column_names", "read_table", "refuse_infinite", "refuse_labels"]
 
@@ -49,6 +50,22 @@ class RawColumn:
     def is_numeric(self) -> bool:
         return self.values.dtype.kind == "f"
 
+    @cached_property
+    def factors(self) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """(distinct labels, number of each row's label among them): a label is looked at once, not once a row."""
+        labels = self.labels
+        if labels.dtype.kind == "f":
+            found = np.unique(labels, return_inverse=True)
+            return found[0].astype(object), found[1]
+        numbers: dict[Any, int] = {}
+        codes = [numbers.setdefault(label, len(numbers)) for label in labels.tolist()]
+        return _array_of(list(numbers)), np.array(codes, dtype=np.intp)
+
+    def codes_in(self, column: CategoryColumn) -> NDArray[np.int64]:
+        """Row of the category's table for each row."""
+        distinct, number = self.factors
+        return column.codes(distinct)[number]
+
 
 @dataclass(frozen=True)
 class RawTable:
@@ -70,7 +87,10 @@ class RawTable:
 
 def _rows_of(column: RawColumn, rows: NDArray[np.int64]) -> RawColumn:
     exact = None if column.exact is None else column.exact[rows]
-    return RawColumn(column.name, column.values[rows], column.categories, column.ordered, exact)
+    part = RawColumn(column.name, column.values[rows], column.categories, column.ordered, exact)
+    if "factors" in column.__dict__:
+        part.__dict__["factors"] = column.factors[0], column.factors[1][rows]
+    return part
 
 
 def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] | None = None) -> RawTable:
@@ -174,10 +194,7 @@ def _objects(series: nw.Series[Any]) -> NDArray[Any]:
 
 def _array_of(items: Sequence[Any]) -> NDArray[Any]:
     """Shape (n,) whatever the items are."""
-    array = np.empty(len(items), dtype=object)
-    for row, item in enumerate(items):
-        array[row] = item
-    return array
+    return np.fromiter(items, dtype=object, count=len(items))
 
 
 def _beyond_floats(values: NDArray[Any]) -> bool:

@@ -22,21 +22,30 @@ FloatArray = NDArray[np.float64]
 
 
 class Calibration(NamedTuple):
-    """error: mean |predicted - observed| over bins, weighted by rows; bins: (mean predicted, observed, rows) each."""
+    """How far probabilities are from frequencies.
+
+    error: the expected calibration error, mean |predicted - observed| over bins, by their rows. bins: (mean predicted,
+    observed, rows) each. brier: mean squared distance of P(second class), or of all probabilities, from what happened.
+    """
 
     error: float
     log_loss: float
     bins: tuple[tuple[float, float, int], ...]
+    brier: float
 
     def __repr__(self) -> str:
         lines = [["mean predicted", "observed", "rows"]]
         lines += [[f"{predicted:.4g}", f"{observed:.4g}", str(rows)] for predicted, observed, rows in self.bins]
-        head = f"calibration error {self.error:.4g}, log-loss {self.log_loss:.4g}"
+        head = f"calibration error {self.error:.4g}, log-loss {self.log_loss:.4g}, Brier score {self.brier:.4g}"
         return f"{head}\n{text_table(lines)}"
 
 
-def measure_calibration(probabilities: Any, codes: NDArray[np.int64], n_bins: int = 10) -> Calibration:
+def measure_calibration(
+    probabilities: Any, codes: NDArray[np.int64], n_bins: int = 10, weight: FloatArray | None = None
+) -> Calibration:
     """Two classes: of P(second class). More: of the most probable class. Bins hold equally many rows.
+
+    weight: how much each row counts in every mean, (n,), at least 0 and positive in sum; None for equally much.
 
     Example:
         >>> p = np.array([[0.8, 0.2], [0.8, 0.2], [0.4, 0.6], [0.4, 0.6]])
@@ -46,16 +55,22 @@ def measure_calibration(probabilities: Any, codes: NDArray[np.int64], n_bins: in
     p = np.asarray(probabilities, dtype=np.float64)
     if p.ndim != 2 or len(p) != len(codes) or not len(p):
         raise InputError(f"probabilities have one row per label; got {p.shape} for {len(codes)} labels; match them.")
+    counts = np.ones(len(p)) if weight is None else np.asarray(weight, dtype=np.float64)
     own = np.clip(p[np.arange(len(p)), codes], 1e-15, 1.0)
     if p.shape[1] == 2:
         predicted, happened = p[:, 1], codes == 1
+        distance = (predicted - happened) ** 2
     else:
         predicted, happened = p.max(axis=1), codes == p.argmax(axis=1)
+        distance = (p**2).sum(axis=1) - 2 * own + 1
     order = np.argsort(predicted, kind="stable")
-    parts = [part for part in np.array_split(order, n_bins) if part.size]
-    bins = tuple((float(predicted[part].mean()), float(happened[part].mean()), int(part.size)) for part in parts)
-    error = sum(abs(a - b) * n for a, b, n in bins) / len(p)
-    return Calibration(float(error), float(-np.log(own).mean()), bins)
+    parts = [part for part in np.array_split(order, n_bins) if part.size and counts[part].any()]
+    means = [[float(np.average(v[part], weights=counts[part])) for v in (predicted, happened)] for part in parts]
+    shares = [float(counts[part].sum() / counts.sum()) for part in parts]
+    error = sum(abs(a - b) * share for (a, b), share in zip(means, shares, strict=True))
+    bins = tuple((a, b, int(part.size)) for (a, b), part in zip(means, parts, strict=True))
+    loss, brier = (float(np.average(v, weights=counts)) for v in (-np.log(own), distance))
+    return Calibration(float(error), loss, bins, brier)
 
 
 def best_scaling(f: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> tuple[float, float]:

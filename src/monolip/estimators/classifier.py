@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import check_labels
+from monolip.estimators._facts import Facts
 from monolip.estimators._freezing import rescale
 from monolip.estimators._tables import read_table, refuse_infinite
 from monolip.estimators._targets import class_target, read_weights
@@ -56,6 +57,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     Attributes:
         slopes_: what is guaranteed, per raw feature (and class); print it. frozen_: the FrozenNetwork behind it all.
         classes_: the labels, in the order of predict_proba's columns.
+        calibration_: how far probabilities were from frequencies on rows held out in fit (each member on its own); None
+            where nothing was held out, and after recalibrate.
         history_, n_iter_, n_features_in_, feature_names_in_: as in MonotonicRegressor.
 
     Example:
@@ -109,6 +112,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         self.verbose = verbose
 
     _is_classifier = True
+    calibration_: Calibration | None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit on any table; labels of any kind. offset: (n,), added to the log-odds of two classes."""
@@ -146,14 +150,23 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         f = self._evaluate(X, offset)
         return f[:, 0] if f.shape[1] == 1 else f
 
-    def predict_proba(self, X: Any, offset: Any = None) -> FloatArray:
-        """Probabilities, shape (n, n_classes), each monotone bit for bit where that is promised."""
+    def predict_proba(self, X: Any, offset: Any = None, exact: bool = False) -> FloatArray:
+        """Probabilities, shape (n, n_classes), each monotone bit for bit where that is promised.
+
+        exact: by the fixed-point network (docs/fixed_point.md), which gives the same bits in every runtime.
+        """
+        if exact:
+            network, integers = self._evaluate_exact(X, offset)
+            return network.link.apply(integers)
         f = self._evaluate(X, offset)
         assert self.frozen_.link is not None
         return self.frozen_.link.apply(f)
 
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """The most probable class; with two classes the second where its log-odds are positive."""
+    def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[Any]:
+        """The most probable class; with two classes the second where its log-odds are positive. exact: in integers."""
+        if exact:
+            network, integers = self._evaluate_exact(X, offset)
+            return np.asarray(self.classes_[network.decide(integers)])
         f = self._evaluate(X, offset)
         best = (f[:, 0] > 0).astype(np.int64) if f.shape[1] == 1 else f.argmax(axis=1)
         return np.asarray(self.classes_[best])
@@ -175,7 +188,12 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         f, codes = self._evaluate(X), self._codes(y)
         weight = read_weights(sample_weight, len(f))
         self._adopt(rescale(self.frozen_, *best_scaling(f, codes, weight)), self._schema)
+        self.calibration_ = None  # that was another model
         return self
+
+    def _know(self, facts: Facts) -> None:
+        super()._know(facts)
+        self.calibration_ = facts.calibration
 
     def _codes(self, y: Any) -> NDArray[np.int64]:
         labels = column_or_1d(y)

@@ -41,7 +41,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         n_bins: bins of the piecewise-linear encoding of each numeric feature, or "auto".
         max_time: seconds after which training ends with what it has (reading and encoding the table are not bounded);
             the one setting that costs reproducibility.
-        warm_start: set before the first fit; fit again with only n_estimators raised adds members.
+        warm_start: set before the first fit; fit again on the same rows with only n_estimators raised adds members
+            (other rows, by a digest of X and y, are refused).
         n_jobs: threads; changes no bit of the result. random_state: a seed. verbose: show progress.
 
     Of more than 262,144 rows a random part of that size is trained on (the steps would not visit more), so that time
@@ -118,8 +119,14 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         target = number_target(y, self.loss, self.loss_parameter, sample_weight, offset, table.n_rows)
         return self._fit(table, target, None)
 
-    def predict(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
-        """Predictions, shape (n,); non-decreasing bit for bit where that is promised."""
+    def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[np.float64]:
+        """Predictions, shape (n,); non-decreasing bit for bit where that is promised.
+
+        exact: by the fixed-point network (docs/fixed_point.md), which gives the same bits in every runtime.
+        """
+        if exact:
+            network, integers = self._evaluate_exact(X, offset)
+            return network.link.apply(integers)
         f = self._evaluate(X, offset)
         assert self.frozen_.link is not None
         return self.frozen_.link.apply(f)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -20,7 +20,10 @@ __all__ = ["SlopeRow", "SlopeTable"]
 
 
 class SlopeRow(NamedTuple):
-    """lower, upper: exact bounds of df/dx in raw units (None for categories); probability: bound of |dP/dx|."""
+    """lower, upper: exact bounds of df/dx in raw units (None for categories); probability: bound of |dP/dx|.
+
+    promise: in words; promised: the interval that slopes= or max_slope= asked for, which the fit could not leave.
+    """
 
     feature: str
     output: str
@@ -28,6 +31,7 @@ class SlopeRow(NamedTuple):
     lower: float | None
     upper: float | None
     probability: float | None
+    promised: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,11 +47,14 @@ class SlopeTable:
     unit: str
 
     @classmethod
-    def of(cls, network: FrozenNetwork) -> SlopeTable:
-        """Read off a frozen network; nothing else is needed."""
+    def of(cls, network: FrozenNetwork, capped: Collection[str] = ()) -> SlopeTable:
+        """Read off a frozen network; capped: features whose promised interval is one that max_slope asked for.
+
+        Every feature has such an interval; a generous one that nobody asked for is not worth printing.
+        """
         assert network.inputs is not None
         assert network.link is not None
-        rows = [row for j in range(network.inputs.n_raw) for row in _feature_rows(network, j)]
+        rows = [row for j in range(network.inputs.n_raw) for row in _feature_rows(network, j, capped)]
         return cls(tuple(rows), network.link.unit)
 
     def __getitem__(self, feature: str) -> tuple[float, float]:
@@ -83,12 +90,13 @@ class SlopeTable:
         lines = [[*head, *(["|dP/dx| at most"] if odds else [])]]
         for row in self.rows:
             slope = "-" if row.lower is None or row.upper is None else f"[{row.lower:.4g}, {row.upper:.4g}]"
-            line = [row.feature, *([row.output] if classes else []), row.promise, slope]
+            asked = "" if row.promised is None else f" [{row.promised[0]:.4g}, {row.promised[1]:.4g}]"
+            line = [row.feature, *([row.output] if classes else []), row.promise + asked, slope]
             lines.append(line + (["-" if row.probability is None else f"{row.probability:.4g}"] if odds else []))
         return lines
 
 
-def _feature_rows(network: FrozenNetwork, j: int) -> list[SlopeRow]:
+def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str]) -> list[SlopeRow]:
     assert network.inputs is not None
     assert network.link is not None
     column, n = network.inputs.columns[j], network.n_outputs
@@ -104,14 +112,18 @@ def _feature_rows(network: FrozenNetwork, j: int) -> list[SlopeRow]:
         return [SlopeRow(column.name, o, f"{w} ({kind})", None, None, None) for o, w in zip(labels, words, strict=True)]
     m = len(column.maps)
     words = _promises(low[:, :m].min(1), high[:, :m].max(1))
-    if column.maps[0].right_slope:  # calibrated linearly: an interval was asked for
-        words = ["bounded" if word == "free" else word for word in words]
     at = (network.raw_slopes.feature_names or ()).index(column.name)
+    asked: list[tuple[float, float] | None] = [None] * n
+    linear = column.maps[0].right_slope > 0  # an interval was asked for
+    if network.raw_promise is not None and (linear or column.name in capped):
+        words = ["bounded" if word == "free" else word for word in words]
+        promises = [network.raw_promise.for_output(k) for k in range(n)]
+        asked = [(float(p.lower[at]), float(p.upper[at])) for p in promises]
     slopes = [network.raw_slopes.for_output(k) for k in range(n)]
     least, most = [float(s.lower[at]) for s in slopes], [float(s.upper[at]) for s in slopes]
     steep = max(most) - min(least) if n > 1 else max(abs(least[0]), abs(most[0]))
     probability = steep / 4 if network.link.labels else None
-    return [SlopeRow(column.name, labels[k], words[k], least[k], most[k], probability) for k in range(n)]
+    return [SlopeRow(column.name, labels[k], words[k], least[k], most[k], probability, asked[k]) for k in range(n)]
 
 
 def _promises(low: FloatArray, high: FloatArray) -> list[str]:

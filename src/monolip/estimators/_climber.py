@@ -1,0 +1,68 @@
+"""A member on its way through the recipe, the rungs it climbs and the rows it holds out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine.anchored import Anchored
+from monolip.engine.judging import outputs_of
+from monolip.engine.trainer import NetworkArrays
+
+__all__ = ["Chosen", "Climber", "Rung", "deal_folds"]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """Steps, and the slope decay they are made under."""
+
+    steps: int
+    decay: float
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the recipe settled on: how far to climb (0: the additive start), the start's regulariser."""
+
+    rung: int
+    strength: float | None
+    steps: int
+
+
+@dataclass
+class Climber:
+    """One member on its way: rows, start, its network after every rung (before the first: None), hold-out losses."""
+
+    member: int
+    index: NDArray[np.int32]
+    holdout: NDArray[np.int32] | None
+    anchored: Anchored
+    networks: list[NetworkArrays | None] = field(default_factory=lambda: [None])
+    losses: list[float] = field(default_factory=list)
+
+    @property
+    def judged_on(self) -> NDArray[np.int32]:
+        assert self.holdout is not None, "only members that hold rows out are judged"
+        return self.holdout
+
+    def held_out_outputs(self) -> NDArray[Any]:
+        """Of the network as it is now, for the rows held out; (rows, outputs)."""
+        return outputs_of(self.network(-1), self.anchored.whole, self.judged_on)
+
+    def network(self, rung: int) -> NetworkArrays:
+        """The member as it was after a rung."""
+        g = self.networks[rung]
+        return self.anchored.linear() if g is None else self.anchored.network(g)
+
+
+def deal_folds(n: int, n_folds: int, rng: np.random.Generator, classes: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Fold of each row: random, equal in size, and with an equal share of every class."""
+    order = rng.permutation(n)
+    if classes is not None:
+        order = order[np.argsort(classes[order], kind="stable")]
+    folds = np.empty(n, dtype=np.int64)
+    folds[order] = np.arange(n) % n_folds
+    return folds

@@ -1,0 +1,124 @@
+"""From a raw table to a learning problem: number of bins, calibrations, tables of categories, penalties."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine.additive import fit_additive, losses_of
+from monolip.engine.architecture import Architecture
+from monolip.engine.problem import Problem
+from monolip.errors import InputError
+from monolip.estimators._bounds import Boxes, make_boxes
+from monolip.estimators._calibration import calibrate
+from monolip.estimators._categories import encode, out_of_fold
+from monolip.estimators._checks import check_boxes
+from monolip.estimators._far_values import training_reach
+from monolip.estimators._fast_inputs import FastInputs
+from monolip.estimators._memory import check_memory
+from monolip.estimators._promises import Promises
+from monolip.estimators._schema import Schema
+from monolip.estimators._tables import RawTable
+from monolip.estimators._targets import Target
+from monolip.input_columns import CategoryColumn, NumericColumn
+from monolip.input_transform import InputTransform
+
+__all__ = ["choose_bins", "learn_inputs", "make_problem", "penalties"]
+
+FEW, MANY = 8, 16  # bins of a numeric feature
+MANY_ROWS, SAMPLE = 5000, 4096
+WORTH = 0.03  # of the loss of an additive function: less is not worth twice the bins
+STRENGTHS = (100.0, 30.0, 10.0, 3.0)
+MAP_PENALTY, CATEGORY_PENALTY = 0.1, 0.3
+
+
+def choose_bins(
+    table: RawTable, schema: Schema, promises: Promises, target: Target, seed: int, rng: np.random.Generator
+) -> int:
+    """Few bins; many where there are rows enough and an additive function is much better with them.
+
+    Judged on a quarter of a random sample. Twice the bins let a network follow steps, and noise.
+    """
+    numeric = sum(categories is None for categories in schema.categories)
+    if numeric > 64:
+        return FEW // 2 if numeric <= 128 else 0
+    if table.n_rows < MANY_ROWS or not numeric or target.n_outputs > 1:
+        return FEW
+    rows = rng.choice(table.n_rows, SAMPLE, replace=False)
+    part, goal = table.take(rows), target.take(rows)
+    losses = []
+    for bins in (FEW, MANY):
+        inputs = learn_inputs(part, schema, promises, goal, bins)
+        boxes = make_boxes(inputs, promises, part, goal.scale, goal.deviation)
+        problem = make_problem(inputs, part, goal, boxes, (), seed)
+        starts = fit_additive(problem, np.arange(SAMPLE // 4, SAMPLE), penalties(inputs), STRENGTHS)
+        losses.append(min(losses_of(starts, problem, np.arange(SAMPLE // 4)), default=np.inf))
+    return MANY if losses[1] < losses[0] - WORTH * abs(losses[0]) else FEW
+
+
+def learn_inputs(table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int) -> InputTransform:
+    """Calibrations and tables of categories, from training rows only."""
+    columns: list[NumericColumn | CategoryColumn] = []
+    for j, column in enumerate(table.columns):
+        categories = schema.categories[j]
+        if categories is not None:
+            columns.append(
+                encode(
+                    column, categories, ordered=schema.ordered[j], missing=promises.missing[j],
+                    target=target.y, weight=target.weight,
+                )
+            )  # fmt: skip
+        elif not column.is_numeric:
+            raise InputError(f"strings in numeric column {column.name!r}; convert it to numbers.")
+        else:
+            style, missing = promises.style(j), promises.missing[j]
+            columns.append(calibrate(column.name, column.values, style=style, n_bins=n_bins, missing=missing))
+    return InputTransform(tuple(columns))
+
+
+def make_problem(
+    inputs: InputTransform, table: RawTable, target: Target, boxes: Boxes, hidden: tuple[int, ...], seed: int
+) -> Problem:
+    """Model columns of all rows, targets and slope boxes in the units of training."""
+    check_memory(table.n_rows, inputs.n_model)
+    with np.errstate(over="ignore"):  # an infinite cap is a generous one
+        lower, upper = boxes.lower / target.scale, boxes.upper / target.scale
+    check_boxes(inputs, lower, upper)
+    x = np.empty((table.n_rows, inputs.n_model), dtype=np.float32)
+    fast = FastInputs(inputs)
+    reach, codes = training_reach(inputs, table), fast.codes(table)
+    for start in range(0, table.n_rows, 4096):
+        part = fast.evaluate(table, codes, start, start + 4096)
+        x[start : start + 4096] = part if reach is None else np.clip(part, -reach, reach)
+    for j, column in enumerate(inputs.columns):
+        if isinstance(column, CategoryColumn):
+            rng = np.random.default_rng([seed, j])
+            out_of_fold(column, table.columns[j], target.y, target.weight, rng, x[:, inputs.starts[j] :])
+    return Problem(
+        x,
+        target.y,
+        lower,
+        upper,
+        loss=target.loss,
+        architecture=Architecture(hidden=hidden),
+        sample_weight=target.weight,
+        offset=target.offset,
+        bins=_bins(inputs),
+    )
+
+
+def _bins(inputs: InputTransform) -> list[tuple[int, int]]:
+    """Model columns that are bins of one feature: all its maps after the first."""
+    numeric = ((inputs.starts[j], c) for j, c in enumerate(inputs.columns) if isinstance(c, NumericColumn))
+    return [(int(start) + 1, int(start) + len(c.maps)) for start, c in numeric if len(c.maps) > 1]
+
+
+def penalties(inputs: InputTransform) -> NDArray[np.float64]:
+    """Ridge penalties of the additive start: little for the map of a whole feature, much for bends and categories."""
+    penalty = np.ones(inputs.n_model)
+    for j, column in enumerate(inputs.columns):
+        where = slice(inputs.starts[j], inputs.starts[j + 1])
+        penalty[where] = CATEGORY_PENALTY if isinstance(column, CategoryColumn) else 1.0
+        if isinstance(column, NumericColumn):
+            penalty[inputs.starts[j]] = MAP_PENALTY
+    return penalty
