@@ -29,7 +29,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 
-from monolip.certify.audit import audit
+from monolip.certify import audit
 from monolip.certify.fixed_point import compile_fixed_point
 from monolip.engine.adversarial_search import AttackResult, attack_directions
 from monolip.engine.integer_search import attack_integers, evaluate_carried

@@ -12,9 +12,16 @@ import monolip
 
 PUBLIC = {
     "monolip": {
-        "ConvexForm", "FrozenNetwork", "MonotonicClassifier", "MonotonicRegressor", "Norm", "PaperForm", "Rule",
-        "SlopeBounds", "SlopeSet", "__version__", "errors", "nn", "report",
+        "Certificate", "ConvexForm", "FixedPointNetwork", "FrozenNetwork", "MonotonicClassifier", "MonotonicRegressor",
+        "Norm", "PaperForm", "Rule", "SlopeBounds", "SlopeSet", "__version__", "audit", "certify", "errors", "nn",
+        "report",
     },
+    "monolip.certify": {
+        "AuditReport", "Certificate", "CertifiedRadii", "Claim", "FeatureRadii", "Flip", "audit", "certified_radius",
+        "certify", "checker_path", "compile_fixed_point", "feature_radii", "fixed_point_radius", "require_certifiable",
+        "smallest_flip",
+    },
+    "monolip.report": {"plot_audit", "plot_certified_accuracy", "plot_shapes"},
     "monolip.errors": {
         "CertificateError", "CheckpointError", "FreezeError", "FrozenFileError", "InputError", "MissingExtraError",
         "MonolipError",
@@ -22,8 +29,8 @@ PUBLIC = {
     },
     "monolip.nn": {
         "ConvexMLP", "GroupSort", "Householder", "LipschitzConv2d", "LipschitzLinear", "LipschitzMLP",
-        "LipschitzModule", "LipschitzSequential", "MixingLinear", "SlopeBounded", "SlopeLinear", "WithFreeBranch",
-        "init", "parameter_groups", "project_",
+        "LipschitzModule", "LipschitzSequential", "MixingLinear", "SlopeBounded", "SlopeLinear", "Verification",
+        "WithFreeBranch", "init", "parameter_groups", "project_", "verify",
     },
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from monolip.certify.audit import audit
+from monolip.certify import audit
 from monolip.report.audit import plot_audit
 
 

@@ -16,7 +16,9 @@ from ._version import __version__
 
 # Where each public name lives. Loaded on first use: importing monolip loads neither torch nor numba.
 _HOMES = {
+    "Certificate": "certify",
     "ConvexForm": "convex",
+    "FixedPointNetwork": "fixed_point",
     "FrozenNetwork": "frozen",
     "MonotonicClassifier": "estimators",
     "MonotonicRegressor": "estimators",
@@ -25,8 +27,9 @@ _HOMES = {
     "Rule": "norms",
     "SlopeBounds": "slopes",
     "SlopeSet": "slope_set",
+    "audit": "certify",
 }
-_MODULES = ("errors", "nn", "report")
+_MODULES = ("certify", "errors", "nn", "report")
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from monolip.certify.audit import audit
+from monolip.certify import audit
 from monolip.errors import InputError, SlopeError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor
 

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from monolip.certify.audit import audit
+from monolip.certify import audit
 from monolip.certify.audit_table import Steps, read_table
 from monolip.certify.audit_thresholds import thresholds_of
 from monolip.errors import InputError, MissingExtraError, SlopeError

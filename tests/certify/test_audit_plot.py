@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from monolip.certify.audit import audit
+from monolip.certify import audit
 from monolip.errors import InputError
 from monolip.report.audit import plot_audit
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,7 @@ def table(n=300, seed=0, extra=2):
         edges = np.quantile(u, np.linspace(0.1, 0.9, count + 1))
         columns.append(u)
         bins.append((len(columns), len(columns) + count))
-        columns += [np.clip(u, a, b) - (a + b) / 2 for a, b in zip(edges, edges[1:], strict=False)]
+        columns += [np.clip(u, a, b) - (a + b) / 2 for a, b in itertools.pairwise(edges)]
     columns += list(rng.normal(size=(extra, n)))
     x = np.stack(columns, 1).astype(np.float32).astype(np.float64)
     return x, np.sin(x[:, 0]) + x[:, -1] * x[:, 4], bins

@@ -15,6 +15,7 @@ from monolip.certify.checker import run_checker
 from monolip.certify.document import FORMAT, VERSION, document_of, seal
 from monolip.certify.exact_slopes import layer_norms
 from monolip.errors import CertificateError, MonolipError
+from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 
 __all__ = ["Certificate", "Claim", "certify", "require_certifiable"]
@@ -146,12 +147,18 @@ def require_certifiable(network: FrozenNetwork) -> None:
         )
 
 
-def certify(network: FrozenNetwork) -> Certificate:
+def certify(network: FrozenNetwork | FixedPointNetwork) -> Certificate:
     """The certificate of kind real+ordered: slope intervals in exact arithmetic, directions bit for bit.
+
+    Of a FixedPointNetwork that of kind fixed-point: directions of the deployed integers, slopes up to a margin.
 
     Raises CertificateError for what the checker could not prove: Householder reflections, L2 norms, slopes beyond the
     range of floats.
     """
+    if isinstance(network, FixedPointNetwork):
+        from monolip.certify.fixed_point_claims import certify_fixed_point  # imports this module
+
+        return certify_fixed_point(network)
     if not isinstance(network, FrozenNetwork):
         raise CertificateError(
             f"a FrozenNetwork is certified; got {type(network).__name__}; pass estimator.frozen_, or freeze(module)."

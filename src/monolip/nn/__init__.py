@@ -19,6 +19,7 @@ from .projection import project_
 from .rates import parameter_groups
 from .sequential import LipschitzSequential
 from .slope_bounded import LipschitzModule, SlopeBounded
+from .verify import Verification, verify
 
 __all__ = [
     "ConvexMLP",
@@ -32,8 +33,10 @@ __all__ = [
     "MixingLinear",
     "SlopeBounded",
     "SlopeLinear",
+    "Verification",
     "WithFreeBranch",
     "init",
     "parameter_groups",
     "project_",
+    "verify",
 ]
