@@ -43,7 +43,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "additive start only": ({"max_iter": 1}, [(_fitting, "_rungs", lambda *_: (_recipe.Rung(1, 0.3),))]),
     "members judged one by one": ({}, [(_recipe, "PROBES", 10**9)]),
     "1 member": ({"n_estimators": 1}, []),
-    "2 members": ({"n_estimators": 2}, []),
+    "4 members": ({"n_estimators": 4}, []),
     "8 members": ({"n_estimators": 8}, []),
     "no slope decay": ({}, [(_fitting, "DECAYS", NO_DECAY)]),
     "strong slope decay": ({}, [(_fitting, "DECAYS", (0.3,) * 8)]),

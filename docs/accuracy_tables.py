@@ -1,4 +1,4 @@
-"""The accuracy and fit-time sections of docs/benchmarks.md and their figure; called by docs/make_tables.py."""
+"""Accuracy, fit time, first fits and the ablation in docs/benchmarks.md, and a figure; called by make_tables.py."""
 
 from __future__ import annotations
 
@@ -129,6 +129,40 @@ stopping (up to 1500 trees), no search on either side, kernels compiled, interle
 A first fit in a new process ({cold["data_set"]}; pandas and scikit-learn already imported) takes
 {cold["new_process_s"]:.1f} s, LightGBM's {cold["trees_new_process_s"]:.1f} s; the very first on a machine, which
 compiles, {cold["first_ever_s"]:.0f} s.{figure}"""
+
+
+def cold_start(data: dict[str, Any], table: Table) -> str:
+    parts = ("process", "processor", "import", "fit", "predict")
+    rows = [
+        (name, cache, *(f"{seconds[part]:.2f}" for part in parts))
+        for name, caches in data["results"].items()
+        for cache, seconds in caches.items()
+    ]
+    return f"""## The first fit of a process
+
+`{data["command"]}`: a new process imports monolip, fits 300 rows of 5 columns with default settings and predicts them;
+seconds. An empty cache compiles everything that is used (once a machine), a warm one loads it (fastest of
+{data["settings"]["repeats"]} processes). "process" is the clock on the wall, which other work on the machine lengthens;
+"processor" is the processor time of the whole process.
+
+{table(["estimator", "cache", *parts], rows)}"""
+
+
+def ablation(data: dict[str, Any], table: Table) -> str:
+    summary = data["results"]["summary"]
+    rows = [
+        (variant, f"{r['error']:.3f}", f"{r['time']:.2f}", f"{r['worst']:.3f}, {r['worst_set']}")
+        for variant, r in summary.items()
+        if variant != "default"
+    ]
+    return f"""## What each piece of the recipe is worth
+
+`{data["command"]}`: the default recipe with one piece changed, on {data["settings"]["folds"]} of five folds of
+{len(data["results"]["data_sets"])} data sets; all variants on the same folds in the same run, one thread. Ratios to
+the default (geometric means): above 1 is worse, or slower. "worst set": the largest error ratio, and where. What was
+tried beside these: [training](research/training.md).
+
+{table(["variant", "error", "time", "worst set"], rows)}"""
 
 
 def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None:

@@ -100,10 +100,14 @@ class InputTransform:
         left_ends = np.concatenate([[-np.inf], knots])
         return knots, np.stack([np.searchsorted(phi.knots, left_ends, "right") for phi in maps], axis=1)
 
-    def nearly_slopes_by_piece(self, i: int) -> tuple[list[list[int]], FloatArray]:
-        """Piece of every map of raw feature i on each stretch, and their slopes as floats: (stretches, maps)."""
+    def nearly_slopes_by_piece(self, i: int) -> tuple[list[list[int]], FloatArray, NDArray[np.int64]]:
+        """Piece of every map of raw feature i on each stretch, their slopes as floats, and 1 where they are not zero.
+
+        Shapes (stretches, maps).
+        """
         maps, at = self.maps_of(i), self.pieces_of(i)[1]
-        return at.tolist(), np.stack([phi.nearly_slopes[at[:, m]] for m, phi in enumerate(maps)], axis=1)
+        floats = np.stack([phi.nearly_slopes[at[:, m]] for m, phi in enumerate(maps)], axis=1)
+        return at.tolist(), floats, np.stack([phi.is_moving[at[:, m]] for m, phi in enumerate(maps)], axis=1)
 
     def slopes_by_piece(self, i: int) -> tuple[list[tuple[Fraction, ...]], FloatArray]:
         """Slopes of all maps of raw feature i on each stretch, exact and as floats; equal stretches once."""

@@ -100,6 +100,12 @@ class PiecewiseLinear:
         return np.array([float(slope) for slope in self.slopes]) if rough.any() else floats
 
     @cached_property
+    def is_moving(self) -> NDArray[np.int64]:
+        """1 for pieces whose exact slope is not zero, (n + 1,)."""
+        inner = self.values[1:] != self.values[:-1]
+        return np.array([self.left_slope != 0.0, *inner.tolist(), self.right_slope != 0.0], dtype=np.int64)
+
+    @cached_property
     def pieces(self) -> FloatArray:
         """One row (anchor, value there, slope, lowest, highest) per piece, tails included; shape (n + 1, 5).
 

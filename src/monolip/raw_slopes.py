@@ -53,14 +53,14 @@ def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[fl
 
     rows: (units, n_model).
     """
-    pieces, floats = inputs.nearly_slopes_by_piece(i)
+    pieces, floats, moving = inputs.nearly_slopes_by_piece(i)
     maps, start = inputs.maps_of(i), int(inputs.starts[i])
     units = rows[:, start : start + floats.shape[1]]
 
     def exact(stretch: int) -> list[Fraction]:
         return [phi.slope(piece) for phi, piece in zip(maps, pieces[stretch], strict=True)]
 
-    return round_down(-_largest(-units, floats, exact)), round_up(_largest(units, floats, exact))
+    return round_down(-_largest(-units, floats, moving, exact)), round_up(_largest(units, floats, moving, exact))
 
 
 def _rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
@@ -74,14 +74,19 @@ def _rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
     return np.vstack(rows)
 
 
-def _largest(units: FloatArray, floats: FloatArray, exact: Callable[[int], list[Fraction]]) -> Fraction:
+def _largest(
+    units: FloatArray, floats: FloatArray, moving: NDArray[np.int64], exact: Callable[[int], list[Fraction]]
+) -> Fraction:
     """max over units and pieces of the exact sum; floats (to 2^-50) only choose which few are worth doing exactly."""
     with np.errstate(over="ignore", invalid="ignore"):  # a sum that leaves the range of floats is done exactly
         sums = units @ floats.T
         error = (np.abs(units) @ floats.T) * (2.0**-52 * (floats.shape[1] + 16)) + 2.0**-1000
         reach, least = sums + error, sums - error
-    candidates = np.argwhere(~(reach < np.where(np.isfinite(least), least, -np.inf).max()))
-    return max(_exact_sums(units, exact, candidates))
+    flat = ~((units != 0.0).astype(int) @ moving.T).astype(bool)  # sums of nothing but zeros are zero, and often tie
+    best = np.where(np.isfinite(least), least, -np.inf).max()
+    candidates = np.argwhere(~(reach < best) & ~flat)
+    found = _exact_sums(units, exact, candidates)
+    return max(found | {Fraction(0)} if flat.any() else found)
 
 
 def _exact_sums(units: FloatArray, exact: Callable[[int], list[Fraction]], at: NDArray[np.int64]) -> set[Fraction]:

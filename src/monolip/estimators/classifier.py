@@ -52,10 +52,11 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             warm_start, n_jobs, random_state, verbose: as in MonotonicRegressor, as are the limits: 262,144 rows are
             trained on at most (rare classes whole, with weights that make up for it), f is flat far beyond the
             training data except in features given in `slopes=`, unseen categories count as the average one, unexpected
-            NaN as the median.
+            NaN as the median. Two classes are fitted from an additive start, as there; more classes from zero.
 
     Attributes:
         slopes_: what is guaranteed, per raw feature (and class); print it. frozen_: the FrozenNetwork behind it all.
+        certificate_: the same with everything an independent checker needs (docs/certificates.md); save it.
         classes_: the labels, in the order of predict_proba's columns.
         calibration_: how far probabilities were from frequencies on rows held out in fit (each member on its own); None
             where nothing was held out, and after recalibrate.

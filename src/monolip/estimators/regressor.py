@@ -29,21 +29,26 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         loss: squared_error, absolute_error, huber, quantile, poisson, gamma or tweedie (the last three: log link).
         loss_parameter: the quantile, Tweedie's power, or Huber's delta in (robust) standard deviations.
         hidden_layer_sizes: widths, even numbers.
-        n_estimators: members, each trained without another eighth of the rows, and averaged.
+        n_estimators: members, averaged; each learns without the rows it holds out. 2 for speed, 8 for accuracy.
         max_iter: passes over the data at most; None lets the recipe decide.
         batch_size: rows per step, or "auto".
         early_stopping: hold rows out to choose the regulariser and when to stop; False trains on all rows.
-        validation_fraction: share of rows each member holds out.
+        validation_fraction: share of rows a member holds out; with four members and more, or two on 2500 rows and more,
+            they hold out the same rows two by two, so that their average can be judged.
         categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
             type: strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
-        n_bins: bins of the piecewise-linear encoding of each numeric feature, or "auto".
+        n_bins: bins of the piecewise-linear encoding of each numeric feature; "auto": 8, or 16 where many rows show
+            that they are worth it, fewer with more than 64 numeric features.
         max_time: seconds after which training ends with what it has (reading and encoding the table are not bounded);
             the one setting that costs reproducibility.
         warm_start: set before the first fit; fit again on the same rows with only n_estimators raised adds members
             (other rows, by a digest of X and y, are refused).
         n_jobs: threads; changes no bit of the result. random_state: a seed. verbose: show progress.
+
+    A fit starts from the best additive function inside the slope intervals and trains a network around it, in ever
+    longer stretches under ever less decay towards that start, until the loss of the rows held out falls no more.
 
     Of more than 262,144 rows a random part of that size is trained on (the steps would not visit more), so that time
     and memory stay bounded; under a log link targets above zero stay in it whole where they are rare, and weights make
@@ -56,7 +61,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
 
     Attributes:
         slopes_: what is guaranteed, per raw feature; print it. frozen_: the FrozenNetwork behind every prediction.
-        history_: one entry per training. n_iter_: passes over the data of each member.
+        certificate_: the same with everything an independent checker needs (docs/certificates.md); save it.
+        history_: one entry per training. n_iter_: passes over the data of each member. Both are kept in files.
         n_features_in_, feature_names_in_: the columns seen in fit.
 
     Example:
