@@ -41,7 +41,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "default": ({}, []),
     "no additive start": ({}, [(_recipe, "fit_additive", lambda *_: [])]),
     "additive start only": ({"max_iter": 1}, [(_fitting, "_rungs", lambda *_: (_recipe.Rung(1, 0.3),))]),
-    "members judged one by one": ({}, [(_recipe, "PROBES", 10**9)]),
+    "members judged one by one": ({}, [(_recipe.Recipe, "paired", property(lambda _: False))]),
     "1 member": ({"n_estimators": 1}, []),
     "4 members": ({"n_estimators": 4}, []),
     "8 members": ({"n_estimators": 8}, []),

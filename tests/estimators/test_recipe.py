@@ -1,0 +1,131 @@
+"""The recipe: where a path ends, how members are judged together, and what the start is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from monolip.engine.architecture import Architecture
+from monolip.engine.judging import mean_loss, outputs_of
+from monolip.engine.problem import Problem
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe
+from monolip.estimators._climber import Rung, deal_folds
+from monolip.estimators._preparing import FEW, MANY, choose_bins
+from monolip.estimators._promises import read_promises
+from monolip.estimators._recipe import Recipe
+from monolip.estimators._schema import learn_schema
+from monolip.estimators._tables import read_table
+from monolip.estimators._targets import number_target
+
+RUNGS = (Rung(50, 0.3), Rung(100, 0.1), Rung(200, 0.05))
+
+
+def recipe(rng, n=400, n_members=2, rungs=RUNGS, **more):
+    x = rng.normal(size=(n, 3)).astype(np.float32)
+    y = x[:, 0] + np.abs(x[:, 1] - x[:, 2]) + 0.1 * rng.normal(size=n)
+    problem = Problem(x, y, [0, -9, -9], [9, 9, 9], architecture=Architecture(hidden=(16, 16)))
+    return Recipe(problem, deal_folds(n, 8, rng, None), rungs, np.ones(3), n_members, 64, seed=0, **more)
+
+
+def test_an_additive_function_with_noise_is_left_at_its_start(rng):
+    X = rng.uniform(-1, 1, (600, 4))
+    y = X @ [1.0, -1.0, 0.5, 0.0] + rng.normal(size=600)
+    model = MonotonicRegressor(monotonic_cst=[1, -1, 0, 0], random_state=0).fit(X, y)
+    assert all(len(trunk.form.weights) == 1 for member in model.frozen_.members for trunk in member)
+    assert max(entry["n_steps"] for entry in model.history_) <= 200
+
+
+def test_an_interaction_takes_the_path_further(rng):
+    X = rng.uniform(-1, 1, (1000, 2))
+    model = MonotonicRegressor(random_state=0).fit(X, X[:, 0] * X[:, 1])
+    assert max(entry["n_steps"] for entry in model.history_) >= 800
+    assert model.score(X, X[:, 0] * X[:, 1]) > 0.98
+
+
+def test_members_are_judged_by_the_loss_their_average_would_have(rng):
+    run = recipe(rng, n=3000)
+    assert run.paired
+    chosen, climbers = run.run()
+    one, two = climbers
+    assert np.array_equal(one.holdout, two.holdout)
+    f = [outputs_of(climber.network(chosen.rung), run.problem, climber.holdout) for climber in climbers]
+    both = mean_loss(run.problem, one.holdout, (f[0] + f[1]) / 2)
+    assert run.curve[chosen.rung] == pytest.approx(both, rel=1e-4)  # two members: the loss of their average itself
+    assert run.curve[chosen.rung] == min(run.curve)
+
+
+def test_four_members_extrapolate_to_four(rng):
+    run = recipe(rng, n_members=4)
+    _, climbers = run.run()
+    held = [climber.holdout for climber in climbers]
+    assert np.array_equal(held[0], held[1])
+    assert not np.intersect1d(held[0], held[2]).size
+    single = np.mean([climber.losses[-1] for climber in climbers])
+    pairs = []
+    for a, b in ((0, 1), (2, 3)):
+        f = [outputs_of(climbers[k].network(-1), run.problem, held[k]) for k in (a, b)]
+        pairs.append(mean_loss(run.problem, held[a], (f[0] + f[1]) / 2))
+    variance = 2 * (single - np.mean(pairs))
+    assert run.curve[-1] == pytest.approx(single - variance + variance / 4, rel=1e-4)
+
+
+def test_few_rows_are_held_out_by_one_member_each(rng):
+    run = recipe(rng, n=400)
+    assert not run.paired
+    _, (one, two) = run.run()
+    assert not np.intersect1d(one.holdout, two.holdout).size
+
+
+@pytest.mark.parametrize(
+    ("curve", "many", "done", "over"),
+    [
+        ([1.0, 1.1, 1.2], False, 2, True),  # two rungs no better than the start
+        ([1.0, 1.1, 0.9], False, 2, False),
+        ([1.0, 1.1, 1.2], True, 2, False),  # many rows: short rungs do not tell yet
+        ([1.0, 1.1, 1.2, 1.3, 1.4], True, 4, True),
+        ([1.0, 0.9, 0.8, 0.7, 0.6, 0.5], True, 5, False),
+        ([1.0, 0.9, 0.8, 0.7, 0.6, 0.5999], True, 5, True),  # a long rung that gains next to nothing
+    ],
+)
+def test_when_a_path_ends(rng, curve, many, done, over, monkeypatch):
+    monkeypatch.setattr(_recipe, "MANY_ROWS", 1 if many else 10**9)
+    run = recipe(rng, n=100)
+    run.curve = list(curve)
+    assert run._is_done(done) is over
+
+
+def test_decay_follows_the_penalty_of_the_start(rng):
+    run = recipe(rng, rungs=(*RUNGS, Rung(400, 0.02)))
+    run.strength = 30.0
+    assert [run._decay(k) for k in range(4)] == [0.3, 0.1, 0.05, pytest.approx(0.2)]
+    run.strength = 0.01
+    assert run._decay(3) == pytest.approx(0.02 * _recipe.LEAST)
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(1, FEW), (20, MANY)])
+def test_many_bins_are_for_features_with_steps(rng, steps, expected):
+    x = rng.uniform(0, 1, 6000)
+    y = np.sin(2 * np.pi * steps / 4 * x) + 0.05 * rng.normal(size=6000)
+    table = read_table(x[:, None])
+    schema = learn_schema(table, None)
+    promises = read_promises(schema, None, None, None, "state", None)
+    target = number_target(y, "squared_error", None, None, None, 6000)
+    assert choose_bins(table, schema, promises, target, 0, rng) == expected
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "quantile", "absolute_error", "huber"])
+def test_every_loss_has_a_sound_start(rng, loss):
+    X = rng.uniform(-1, 1, (400, 2))
+    y = rng.gamma(5.0, np.exp(X[:, 0]) / 5.0)
+    model = MonotonicRegressor(loss=loss, monotonic_cst=[1, 0], max_iter=30, random_state=0).fit(X, y)
+    assert np.corrcoef(model.predict(X), np.exp(X[:, 0]))[0, 1] > 0.9
+
+
+def test_classes_with_a_start_keep_offsets_and_weights(rng):
+    X = rng.normal(size=(500, 2))
+    offset = rng.normal(size=500)
+    y = rng.random(500) < 1 / (1 + np.exp(-(X[:, 0] + offset)))
+    model = MonotonicClassifier(monotonic_cst=[1, 0], random_state=0)
+    model.fit(X, y, sample_weight=rng.uniform(0.5, 2, 500), offset=offset)
+    slope = np.polyfit(X[:, 0], model.decision_function(X), 1)[0]
+    assert 0.6 < slope < 1.5
