@@ -102,3 +102,15 @@ def test_nan_and_strings_are_refused():
         phi.evaluate([np.nan])
     with pytest.raises(InputError, match="takes numbers"):
         phi.evaluate(["x"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_number_has_the_bits_of_an_array(seed):
+    rng = np.random.default_rng(seed)
+    knots = np.unique(rng.normal(size=8) * 10.0 ** rng.integers(0, 300))
+    tails = rng.choice([0.0, 1.0, 1e300], 2)
+    phi = PiecewiseLinear(knots, np.sort(rng.choice([0.0, 1.0, 1e290, -1e-320], knots.size)), *tails)
+    points = [*knots, *np.nextafter(knots, np.inf), *np.nextafter(knots, -np.inf), 0.0, -0.0, 1e308, -np.inf, np.inf]
+    assert [phi.at(float(x)) for x in points] == phi.evaluate(points).tolist()
+    with pytest.raises(InputError, match="NaN has no place"):
+        phi.at(float("nan"))

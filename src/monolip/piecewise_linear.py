@@ -8,6 +8,8 @@ values: inside a piece rounding is monotone, and between pieces the clamp is.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -112,15 +114,23 @@ class PiecewiseLinear:
         Piece i serves knots[i - 1] <= x < knots[i]. Compiled kernels read this table and repeat `evaluate`.
         """
         with np.errstate(all="ignore"):  # a slope that is not finite is refused, with a message, by the constructor
-            inner = np.diff(self.values / 2) / np.diff(self.knots / 2)  # halves: a difference of floats can overflow
+            knots, values = self.knots / 2, self.values / 2  # halves: a difference of floats can overflow
+            inner = (values[1:] - values[:-1]) / (knots[1:] - knots[:-1])
         table = np.empty((self.knots.size + 1, 5))
-        table[:, 0] = np.concatenate([self.knots[:1], self.knots])
-        table[:, 1] = np.concatenate([self.values[:1], self.values])
-        table[:, 2] = np.concatenate([[self.left_slope], inner, [self.right_slope]])
-        table[:, 3] = np.concatenate([[-_MAX], self.values])
-        table[:, 4] = np.concatenate([self.values, [_MAX]])
+        table[1:, 0], table[1:, 1], table[1:, 3], table[:-1, 4] = self.knots, self.values, self.values, self.values
+        table[1:-1, 2] = inner
+        table[0, :4] = self.knots[0], self.values[0], self.left_slope, -_MAX
+        table[-1, 2], table[-1, 4] = self.right_slope, _MAX
         table.setflags(write=False)
         return table
+
+    def at(self, x: float) -> float:
+        """`evaluate` of one number, with the same bits and without the cost of an array."""
+        if math.isnan(x):
+            raise InputError("NaN has no place in an order; got NaN; a NumericColumn says what missing values become.")
+        x = min(max(x, -_MAX), _MAX)
+        anchor, value, slope, low, high = self.pieces[bisect_right(self.knots.tolist(), x)].tolist()
+        return float(min(max(value + min(max(x - anchor, -_MAX), _MAX) * slope, low), high))
 
     def evaluate(self, x: ArrayLike) -> FloatArray:
         """phi(x): monotone bit for bit, never overflowing; +-inf counts as the largest float, NaN is refused."""

@@ -145,7 +145,7 @@ def _with_missing(
     """state: the median and an indicator. lowest, highest: the end of every map, and an indicator that goes along."""
     median = present[present.size // 2] if present.size else 0.0
     stand_in = {"state": median, "lowest": -np.inf, "highest": np.inf}[missing]
-    values = [float(phi.evaluate(stand_in)) for phi in maps]
+    values = [phi.at(float(stand_in)) for phi in maps]
     distinct = np.unique(present)
     short = None if not present.size else distinct if distinct.size <= 2 else (present[0], median, present[-1])
     seen = None if short is None else tuple(float(v) for v in short)
