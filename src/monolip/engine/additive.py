@@ -23,7 +23,8 @@ __all__ = ["Additive", "fit_additive", "losses_of"]
 
 FloatArray = NDArray[np.float64]
 
-MAX_COLUMNS, MAX_ROWS, MAX_NEWTON_ROWS = 2048, 16_384, 4096
+MAX_COLUMNS, MAX_ROWS, MAX_NEWTON_ROWS = 1024, 16_384, 4096
+MAX_CELLS = 2**21  # of rows times columns: the Gram matrix takes this times the number of columns
 SWEEPS, NEWTON_STEPS, STEPS_AFTER = 100, 3, 1
 LARGEST = 5.0  # of a standardised target under a robust loss: the start is a least-squares fit there
 _STEEP = 30.0  # exponents: beyond, a loss under a log link is infinite in single precision anyway
@@ -56,18 +57,21 @@ def losses_of(starts: Sequence[Additive], problem: Problem, rows: ArrayLike) -> 
 def fit_additive(
     problem: Problem, rows: ArrayLike | None, penalty: FloatArray, strengths: Sequence[float]
 ) -> list[Additive]:
-    """One start for each strength, strongest first; [] where there is none (several outputs, or very many columns).
+    """One start for each strength, strongest first; [] where there is none (several outputs).
 
-    rows: those to learn from (all if None). penalty: (d,), relative; infinite for columns to be left out.
+    rows: those to learn from (all if None). penalty: (d,), relative; infinite for columns to be left out. Of very many
+    columns those that go along with the target most are used.
     """
-    if len(problem.lower) != 1 or problem.n_features > MAX_COLUMNS or problem.center is not None:
+    if len(problem.lower) != 1 or problem.center is not None:
         return []
-    known = problem.loss.name in _DERIVATIVES
+    known, data = problem.loss.name in _DERIVATIVES, problem.data
     places = _some(problem.places(rows), MAX_NEWTON_ROWS if known else MAX_ROWS)
-    data, used = problem.data, np.flatnonzero(np.isfinite(penalty))
-    x = problem.rows_at(places)[:, used]
+    places = _some(places, max(512, MAX_CELLS // problem.n_features))
     y, weight = data.y[places, 0].astype(np.float64), data.weight[places].astype(np.float64)
     offset = data.offset[places, 0].astype(np.float64) if len(data.offset) else np.zeros(len(y))
+    x = problem.rows_at(places)
+    used = _screened(x, y, weight, np.flatnonzero(np.isfinite(penalty)))
+    x = x[:, used]
     fit = _Fit(
         x, y, weight, offset, problem.lower[0][used], problem.upper[0][used], problem.loss.name, problem.parameter
     )
@@ -79,6 +83,19 @@ def fit_additive(
         slopes[used] = fit.w
         found.append(Additive(slopes, fit.constant))
     return found
+
+
+def _screened(x: NDArray[Any], y: FloatArray, weight: FloatArray, used: NDArray[np.int64]) -> NDArray[np.int64]:
+    """At most MAX_COLUMNS of the columns: those with the largest correlation with the target."""
+    if len(used) <= MAX_COLUMNS:
+        return used
+    share = weight / weight.sum()
+    size = np.abs(y).max() or 1.0  # squares of far outliers overflow
+    rest = ((y - share @ y) / size * share).astype(x.dtype)
+    centred = x[:, used] - (share.astype(x.dtype) @ x[:, used])
+    spread = np.sqrt(np.square(centred).mean(axis=0, dtype=np.float64))
+    score = np.abs(rest @ centred) / np.where(spread > 0, spread, np.inf)
+    return np.sort(used[np.argsort(-score, kind="stable")[:MAX_COLUMNS]])
 
 
 def _some(places: NDArray[np.int32], most: int) -> NDArray[np.int32]:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from copy import copy
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from monolip.engine._start import best_constant
 from monolip.engine.additive import Additive
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
@@ -22,11 +24,11 @@ __all__ = ["Anchored"]
 class Anchored:
     """A problem seen from a start. `problem` is what g is trained on; `network` turns g into f.
 
-    start: None to train from zero: `problem` is then the one given.
+    start: None to train from zero: `problem` is then the one given. rows: those the start was learned from.
     """
 
-    def __init__(self, problem: Problem, start: Additive | None) -> None:
-        self.whole, self.start = problem, start
+    def __init__(self, problem: Problem, start: Additive | None, rows: ArrayLike | None = None) -> None:
+        self.whole, self.start, self.rows = problem, start, rows
         self.problem = problem if start is None else _around(problem, start)
 
     def network(self, g: NetworkArrays) -> NetworkArrays:
@@ -39,10 +41,21 @@ class Anchored:
         return g._replace(weights=(first, *g.weights[1:]), biases=biases)
 
     def linear(self) -> NetworkArrays:
-        """The start alone: a network of one layer."""
-        assert self.start is not None, "only an additive start is a network by itself"
-        first = np.clip(self.start.slopes, self.whole.lower[0], self.whole.upper[0])
+        """The start alone, or without one the best constant: a network of one layer."""
+        lower, upper = self.whole.lower, self.whole.upper
+        if self.start is None:
+            constant = _constant(self.whole, self.rows)
+            return NetworkArrays((np.clip(np.zeros_like(lower), lower, upper),), (constant,), (), None, None)
+        first = np.clip(self.start.slopes, lower[0], upper[0])
         return NetworkArrays((first[None, :],), (np.array([self.start.constant]),), (), None, None)
+
+
+def _constant(problem: Problem, rows: ArrayLike | None) -> NDArray[np.float64]:
+    """The best constant of every output for these rows, in the user's order of outputs."""
+    places, data, order = problem.places(rows), problem.data, problem.layout.output_order
+    y, weight = data.y[places].astype(np.float64), data.weight[places].astype(np.float64)
+    constant = best_constant(problem.loss, y, weight, len(order))
+    return np.asarray(constant[np.argsort(order)], np.float64)
 
 
 def _around(problem: Problem, start: Additive) -> Problem:

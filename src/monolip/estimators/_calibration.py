@@ -28,6 +28,7 @@ _CLIP = 4.0
 _SMALLEST, _LARGEST = 1e-290, 1e300  # beyond, slopes or differences leave the range of floats
 _NARROWEST = 1e-3  # bin, as a part of the spread
 _ULPS, _TINY = 64, 1e-150  # knots are further apart than this in a column that also holds large values
+_MOSTLY, _SOME = 0.4, 32  # share of rows with one value, and rows with others that deserve quantiles of their own
 _FAR = 50.0  # quartile distances that a standard deviation is credible up to
 _END, _FEW = 0.25, 0.03  # end bin, as a part of the one beside it, and its rows, as a part of all
 _LEVELS = np.unique(np.concatenate([np.linspace(0, 1, 17), [0.01, 0.99]]))
@@ -84,11 +85,13 @@ def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins
     if knots.size == 1 and knots[0] == present[0] == present[-1]:
         return [PiecewiseLinear(knots, np.zeros(1))]
     everything = _apart(np.concatenate([knots, ends]), deviation)
-    standard = np.clip((everything - mean) / deviation, -_CLIP, _CLIP)
+    z = (everything - mean) / deviation
+    beyond = np.minimum(np.log1p(np.maximum(np.abs(z) - _CLIP, 0.0)), _CLIP)  # far values count less and less
+    standard = np.clip(z, -_CLIP, _CLIP) + np.sign(z) * beyond
     u = standard if style == "clipped" else (standard + _normal_scores(present, everything)) / 2
     u = np.maximum.accumulate(u)
     maps = [PiecewiseLinear(everything, u)]
-    edges = np.unique(present[np.round(np.linspace(0, 1, n_bins + 1) * (present.size - 1)).astype(int)])
+    edges = _at_levels(present, np.linspace(0, 1, n_bins + 1))
     edges = np.unique([everything[np.argmin(np.abs(everything - edge))] for edge in edges])
     if n_bins and edges.size >= 4:
         for low, high in pairwise(edges.tolist()):
@@ -103,13 +106,25 @@ def _quantile_knots(present: FloatArray, deviation: float) -> FloatArray:
 
     Otherwise u takes a step there: the last 1 % of uniform rows made it 15 times as steep as x in standard deviations.
     """
-    knots = _apart(present[np.round(_LEVELS * (present.size - 1)).astype(int)], deviation)
+    knots = _apart(_at_levels(present, _LEVELS), deviation)
     for end in (slice(None), slice(None, None, -1)):
         near = knots[end][:3]
         if knots.size >= 4 and abs(near[1] - near[0]) < _END * abs(near[2] - near[1]):
             beyond = present < near[1] if near[1] > near[0] else present > near[1]
             knots = knots[knots != near[1]] if beyond.mean() <= _FEW else knots
     return knots
+
+
+def _at_levels(present: FloatArray, levels: FloatArray) -> FloatArray:
+    """Distinct quantiles of sorted values; where one value is nearly all of them, those of the others as well."""
+    found = present[np.round(levels * (present.size - 1)).astype(int)]
+    for value in np.unique(present[np.round(np.linspace(0, 1, 6) * (present.size - 1)).astype(int)]).tolist():
+        first, last = np.searchsorted(present, value, "left"), np.searchsorted(present, value, "right")
+        others = present.size - (last - first)
+        if last - first > _MOSTLY * present.size and others >= _SOME:  # a share above 1/5 holds one of the six ranks
+            rest = np.concatenate([present[:first], present[last:]])
+            found = np.concatenate([found, rest[np.round(levels * (others - 1)).astype(int)]])
+    return np.unique(found)
 
 
 def _apart(knots: FloatArray, deviation: float) -> FloatArray:

@@ -24,7 +24,8 @@ def encode(
     raw: RawColumn, categories: tuple[Any, ...], *, ordered: bool, target: FloatArray,
     weight: FloatArray | None = None, missing: str = "state",
 ) -> CategoryColumn:  # fmt: skip
-    """raw: the training rows; target: (n,) standardised, used only for columns with many categories.
+    """raw: the training rows; target: (n,), or (n, classes) of zeros and ones; used only for
+    columns with many categories.
 
     missing: "state", or for ordered categories "lowest" or "highest"; an indicator only where values are missing.
     """
@@ -35,8 +36,8 @@ def encode(
     else:
         table = _one_hot(len(categories), count)
         if len(categories) > MANY and (count[:-2] > 1).mean() > 0.5:  # a mean of one row is that row's target
-            means = _Means.of(codes, target, weight, len(table))
-            table = np.hstack([table, (means.shrunken() / means.unit)[:, None]])
+            means = [_Means.of(codes, column, weight, len(table)) for column in _columns(target)]
+            table = np.hstack([table, *[(mean.shrunken() / mean.unit)[:, None] for mean in means]])
     if missing != "state" and categories:  # the end of every column
         table[-1] = table[0 if missing == "lowest" else -3]
     if count[-1]:  # missing in training: a state of its own, or a step beyond the end
@@ -78,15 +79,22 @@ def out_of_fold(
     With its own target in its mean a row would teach the network to read the answer there, and held-out rows, which
     judge that network, would agree.
     """
-    if column.ordered or column.n_model <= MANY or not column.table[:-2, MANY].any():
+    goals = _columns(target)
+    if column.ordered or column.n_model < MANY + len(goals) or not column.table[:-2, MANY].any():
         return
     codes, size = raw.codes_in(column), len(column.table)
-    means = _Means.of(codes, target, weight, size)
     fold = rng.permutation(len(codes)) % _FOLDS
-    for k in range(_FOLDS):
-        here = fold == k
-        part = _Means.of(codes[here], target[here], None if weight is None else weight[here], size)
-        x[here, MANY] = (means.shrunken(part) / means.unit)[codes[here]]
+    for at, goal in enumerate(goals):
+        means = _Means.of(codes, goal, weight, size)
+        for k in range(_FOLDS):
+            here = fold == k
+            part = _Means.of(codes[here], goal[here], None if weight is None else weight[here], size)
+            x[here, MANY + at] = (means.shrunken(part) / means.unit)[codes[here]]
+
+
+def _columns(target: FloatArray) -> list[FloatArray]:
+    """What is averaged over a category: the target, or where there are classes whether it is each of them."""
+    return [target] if target.ndim == 1 else list(target.T)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from monolip.frozen import FrozenNetwork
 __all__ = ["Fitted", "Settings", "definition", "fit_network"]
 
 MAX_HELD_OUT = 2**13
+FEWEST = 16  # rows of which some can be held out
 FIRST_STEPS, DECAYS = 50, (0.3, 0.1, 0.05, 0.02, 0.02, 0.01, 0.005, 0.003)
 
 
@@ -73,7 +74,7 @@ def fit_network(
     if before is None:
         bins = settings.n_bins
         if bins is None:
-            bins = choose_bins(table, schema, promises, target, settings.seed, rng)
+            bins = choose_bins(table, schema, promises, target, settings.seed)
         inputs = learn_inputs(table, schema, promises, target, bins)
         boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
     else:
@@ -118,17 +119,20 @@ def _recipe(
     started: float, on_progress: Callable[..., None] | None,
 ) -> Recipe:  # fmt: skip
     n = len(target.y)
-    batch = settings.batch_size or (64 if n < 4000 else 128)
+    batch = min(settings.batch_size or (64 if n < 4000 else 128), n)
+    rungs = _rungs(n, batch, settings.max_iter)
     folds: NDArray[np.int64] | None = None
-    if settings.holdout is not None and n >= 16:
+    if settings.holdout is not None and n < FEWEST and target.n_outputs == 1:
+        rungs = ()  # too few rows to hold any out: the start alone
+    elif settings.holdout is not None and n >= FEWEST:
         n_folds = max(2, round(min(1 / settings.holdout, n)))
         folds = deal_folds(n, n_folds, rng, target.classes)
         for fold in range(n_folds if n > n_folds * MAX_HELD_OUT else 0):  # judging needs no more rows
-            folds[np.flatnonzero(folds == fold)[MAX_HELD_OUT:]] = -1
+            folds[rng.permutation(np.flatnonzero(folds == fold))[MAX_HELD_OUT:]] = -1
     return Recipe(
         problem,
         folds,
-        _rungs(n, batch, settings.max_iter),
+        rungs,
         penalty,
         n_members=settings.n_members,
         batch_size=batch,

@@ -32,9 +32,7 @@ STRENGTHS = (100.0, 30.0, 10.0, 3.0)
 MAP_PENALTY, CATEGORY_PENALTY = 0.1, 0.3
 
 
-def choose_bins(
-    table: RawTable, schema: Schema, promises: Promises, target: Target, seed: int, rng: np.random.Generator
-) -> int:
+def choose_bins(table: RawTable, schema: Schema, promises: Promises, target: Target, seed: int) -> int:
     """Few bins; many where there are rows enough and an additive function is much better with them.
 
     Judged on a quarter of a random sample. Twice the bins let a network follow steps, and noise.
@@ -44,7 +42,7 @@ def choose_bins(
         return FEW // 2 if numeric <= 128 else 0
     if table.n_rows < MANY_ROWS or not numeric or target.n_outputs > 1:
         return FEW
-    rows = rng.choice(table.n_rows, SAMPLE, replace=False)
+    rows = np.random.default_rng([seed, SAMPLE]).choice(table.n_rows, SAMPLE, replace=False)
     part, goal = table.take(rows), target.take(rows)
     losses = []
     for bins in (FEW, MANY):
@@ -65,7 +63,7 @@ def learn_inputs(table: RawTable, schema: Schema, promises: Promises, target: Ta
             columns.append(
                 encode(
                     column, categories, ordered=schema.ordered[j], missing=promises.missing[j],
-                    target=target.y, weight=target.weight,
+                    target=target.averaged, weight=target.weight,
                 )
             )  # fmt: skip
         elif not column.is_numeric:
@@ -93,7 +91,7 @@ def make_problem(
     for j, column in enumerate(inputs.columns):
         if isinstance(column, CategoryColumn):
             rng = np.random.default_rng([seed, j])
-            out_of_fold(column, table.columns[j], target.y, target.weight, rng, x[:, inputs.starts[j] :])
+            out_of_fold(column, table.columns[j], target.averaged, target.weight, rng, x[:, inputs.starts[j] :])
     return Problem(
         x,
         target.y,

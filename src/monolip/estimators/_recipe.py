@@ -41,6 +41,7 @@ MANY_ROWS = 2500
 LONG, WORTH = 4, 0.003  # rungs after so many are long: one that gains less than this part of the loss is the last
 NOISY = 3  # from this rung on decay is stronger where the start needed a strong penalty, and weaker where it did not
 USUAL, LEAST, MOST = 3.0, 0.2, 10.0
+MUCH = 0.15  # of the loss gained by the first rungs: what the start could not explain is then no noise
 STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
 UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
 RATE = 0.16
@@ -80,7 +81,7 @@ class Recipe:
 
     def run(self) -> tuple[Chosen, list[Climber]]:
         """What was chosen, and the members, each with a network for that rung."""
-        probes, self.strength = self._start(range(min(self.n_members, PROBES)), None)
+        probes, self.strength = self._start(range(min(self.n_members, PROBES)), STRENGTHS, self.folds is not None)
         best = self._climb(probes)
         chosen = Chosen(best, self.strength, sum(rung.steps for rung in self.rungs[:best]))
         more = [] if self._out_of_time() else self.more(chosen, len(probes))
@@ -89,23 +90,30 @@ class Recipe:
     def more(self, chosen: Chosen, start: int) -> list[Climber]:
         """Members number `start` and up, as far as was chosen."""
         self.strength = chosen.strength
-        climbers, _ = self._start(range(start, self.n_members), chosen.strength)
+        tried = STRENGTHS if chosen.strength is None else (chosen.strength,)
+        climbers, _ = self._start(range(start, self.n_members), tried, False)
         for number in range(chosen.rung):
             self._train(climbers, number)
+            if self._out_of_time() and number + 1 < chosen.rung:
+                return []  # members that came only part of the way would spoil the others
         return climbers
 
-    def _start(self, members: Sequence[int], strength: float | None) -> tuple[list[Climber], float | None]:
-        """Members at their additive starts, all of one strength: the best on all their hold-out rows, or the given."""
-        climbers = [Climber(member, *self._rows(member), Anchored(self.problem, None)) for member in members]
-        tried = STRENGTHS if strength is None else (strength,)
+    def _start(
+        self, members: Sequence[int], tried: Sequence[float], judged: bool
+    ) -> tuple[list[Climber], float | None]:
+        """Members at their additive starts, all of one strength: the best on all their hold-out rows, or the middle."""
+        rows = [self._rows(member) for member in members]
+        climbers = [Climber(m, *r, Anchored(self.problem, None, r[0])) for m, r in zip(members, rows, strict=True)]
         starts: list[list[Additive]] = []
         for at, climber in enumerate(climbers):
             same = at > 0 and climber.holdout is not None and climber.holdout is climbers[at - 1].holdout
             starts.append(starts[-1] if same else fit_additive(self.problem, climber.index, self.penalty, tried))
         if not starts or not all(starts):
+            if judged:
+                self.curve.append(float(np.mean([climber.loss_now(self.problem) for climber in climbers])))
             return climbers, None
         at = len(tried) // 2
-        if self.folds is not None and strength is None:
+        if judged:
             pairs = zip(climbers, starts, strict=True)
             losses = np.array([losses_of(found, self.problem, climber.judged_on) for climber, found in pairs])
             at = int(losses.mean(axis=0).argmin())
@@ -134,8 +142,8 @@ class Recipe:
         return before - self.curve[-1] < WORTH * abs(before)
 
     def _best(self, done: int) -> int:
-        """Of the rungs done, the one with the lowest hold-out loss; without an additive start the first has none."""
-        return done if self.folds is None else done + 1 - len(self.curve) + int(np.argmin(self.curve))
+        """Of the rungs done, the one with the lowest hold-out loss; 0 is the start."""
+        return done if self.folds is None else int(np.argmin(self.curve))
 
     def _judge(self, climbers: Sequence[Climber]) -> float:
         """Hold-out loss after the last rung of as many members as there will be."""
@@ -191,7 +199,8 @@ class Recipe:
             return max(decay, UNJUDGED)
         if self.strength is None or number < NOISY:
             return decay
-        return decay * float(np.clip(self.strength / USUAL, LEAST, MOST))
+        learned = len(self.curve) > NOISY and self.curve[NOISY] < (1 - MUCH) * self.curve[0]
+        return decay * float(np.clip(self.strength / USUAL, LEAST, 1.0 if learned else MOST))
 
     def _rows(self, member: int) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
         """Rows a member learns from and rows it is judged on."""

@@ -95,6 +95,7 @@ def _rows_of(column: RawColumn, rows: NDArray[np.int64]) -> RawColumn:
 
 def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] | None = None) -> RawTable:
     """A table of any kind; names: what columns without names of their own are called; pick: columns to read."""
+    _refuse_repeated(X)
     frame = _native(X)
     if isinstance(frame, nw.DataFrame):
         return _from_frame(frame, pick)
@@ -107,6 +108,14 @@ def column_names(X: Any) -> list[str] | None:
     frame = _native(X)
     names = frame.columns if isinstance(frame, nw.DataFrame) else []
     return list(names) if names and all(isinstance(name, str) for name in names) else None
+
+
+def _refuse_repeated(X: Any) -> None:
+    """Two columns of one name cannot be told apart by a constraint, nor at predict time."""
+    names = getattr(X, "columns", None)
+    if names is not None and hasattr(names, "is_unique") and not names.is_unique:
+        repeated = sorted({str(name) for name in names[names.duplicated()]})
+        raise InputError(f"column names are distinct; got {repeated[:5]} more than once; rename or drop one of each.")
 
 
 def _native(X: Any) -> Any:

@@ -57,6 +57,13 @@ class Target:
     def n_outputs(self) -> int:
         return self.link.n_outputs
 
+    @property
+    def averaged(self) -> FloatArray:
+        """What is averaged over the rows of a category: y, or of several classes whether a row is of each, (n, k)."""
+        if self.classes is None or self.n_outputs == 1:
+            return self.y
+        return np.asarray(self.classes[:, None] == np.arange(self.n_outputs), np.float64)
+
     def take(self, rows: NDArray[np.int64]) -> Target:
         """Some of the rows."""
         parts = {"weight": self.weight, "offset": self.offset, "classes": self.classes}
@@ -83,11 +90,10 @@ def number_target(y: Any, loss: str, parameter: float | None, weight: Any, offse
     free = values if shifts is None else values - shifts
     shift, scale = _center_and_scale(free, weights, loss != "squared_error")
     plain = _center_and_scale(free, weights, False)[1]
-    shifts = None if shifts is None else shifts / scale
-    standard = (values - shift) / scale
+    standard = (free - shift) / scale  # an offset is taken off here, where a large one cancels without loss
     if loss != "squared_error":  # far outliers pull no harder the farther they are, and stay in single precision
         standard = np.clip(standard, -_FAR, _FAR)
-    return Target(standard, engine_loss, OutputLink(), weights, shifts, scale, shift, deviation=plain)
+    return Target(standard, engine_loss, OutputLink(), weights, None, scale, shift, deviation=plain)
 
 
 def _center_and_scale(values: FloatArray, weights: FloatArray | None, robust: bool) -> tuple[float, float]:
