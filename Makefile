@@ -22,7 +22,7 @@ $(CORE): pyproject.toml constraints.txt
 $(STAMP): $(CORE)
 	@echo "adding what development needs (torch, linters, test tools)"
 	$(PIP) torch==2.13.0
-	$(PIP) --editable ".[torch,plot,dev]"
+	$(PIP) --editable ".[torch,plot,dev,onnx]"
 	touch $@
 
 demo: $(CORE)
