@@ -198,3 +198,22 @@ def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None
 def _median(values: Iterable[float]) -> float:
     ordered = sorted(values)
     return ordered[len(ordered) // 2]
+
+
+def cuda(data: dict[str, Any], table: Table) -> str:
+    """Candidates a second of the exported header inside a kernel."""
+    rows = [
+        (
+            r["variant"].replace("_", " "), r["lanes"], r["threads"], r["registers"],
+            f"{r['candidates_per_second'] / 1e9:.1f}e9", r["different"],
+        )
+        for r in data["results"]
+    ]  # fmt: skip
+    head = ["arithmetic", "candidates a thread", "threads", "registers", "candidates/s", "bits that differ"]
+    return f"""## The exported header on a GPU
+
+`{data["command"]}` on one {data["machine"]["processor"]}: {data["settings"]["network"]}, from
+{data["settings"]["inputs"]}; {data["settings"]["compared"]}. Copying inputs and outputs alone runs at
+{max(r["copy_per_second"] for r in data["results"]) / 1e9:.0f}e9/s. The last row reads integers instead of floats.
+
+{table(head, rows)}"""

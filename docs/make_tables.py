@@ -269,6 +269,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "training_speed": training_speed,
     "predict_speed": predict_speed,
     "growth": growth,
+    "cuda_candidates": lambda: _accuracy_tables().cuda(load("cuda_candidates"), table),
     "initialisation": initialisation,
     "overhead": overhead,
     "ablation": ablation,

@@ -13,8 +13,8 @@ import monolip
 PUBLIC = {
     "monolip": {
         "Certificate", "ConvexForm", "FixedPointNetwork", "FrozenNetwork", "MonotonicClassifier", "MonotonicRegressor",
-        "Norm", "PaperForm", "Rule", "SlopeBounds", "SlopeSet", "__version__", "audit", "certify", "errors", "nn",
-        "report",
+        "Norm", "PaperForm", "Rule", "SlopeBounds", "SlopeSet", "__version__", "audit", "certify", "errors",
+        "export", "nn", "report",
     },
     "monolip.certify": {
         "AuditReport", "Certificate", "CertifiedRadii", "Claim", "FeatureRadii", "Flip", "audit", "certified_radius",

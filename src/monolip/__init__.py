@@ -29,7 +29,7 @@ _HOMES = {
     "SlopeSet": "slope_set",
     "audit": "certify",
 }
-_MODULES = ("certify", "errors", "nn", "report")
+_MODULES = ("certify", "errors", "export", "nn", "report")
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

@@ -1,0 +1,33 @@
+"""Exporters: what people deploy, with the proof intact. Each returns a ParityReport of the artefact itself."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# Loaded on first use: an exporter may need an optional package.
+_HOMES = {
+    "ParityReport": "parity",
+    "from_allen_json": "allen_import",
+    "from_json": "json",
+    "relu_mlp": "relu",
+    "to_allen_json": "allen_json",
+    "to_c": "c",
+    "to_json": "json",
+    "to_onnx": "onnx",
+    "to_relu_mlp": "relu",
+    "to_torch": "torch",
+    "torch_module": "torch",
+}
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,181 @@
+r"""A file of LHCb's two JSON dialects becomes a FrozenNetwork with its promise proved, or an error that says why not.
+
+    slopes of feature i:   sigma c_i -+ R_i,     R_i = max |W1[:, i]| * product of the largest row sums of later layers
+
+in exact rational arithmetic of the numbers in the file. A constrained feature needs R_i <= sigma; files that were
+normalised in float32 can miss that by a millionth, and those of the published topological-trigger recipe (a factor 2 in
+every layer) miss it by a factor of hundreds. Later rows >= 0 with sum 1 are convex form, whose slopes are sharper.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monolip.convex import ConvexForm
+from monolip.errors import CertificateError, FrozenFileError
+from monolip.export.allen_response import allen_layers
+from monolip.frozen import FrozenNetwork, Trunk
+from monolip.input_columns import NumericColumn
+from monolip.input_transform import InputTransform
+from monolip.norms import Norm
+from monolip.output_link import OutputLink
+from monolip.paper_form import PaperForm, Sort
+from monolip.piecewise_linear import PiecewiseLinear
+from monolip.rounding import exact_sum_is, round_down, round_up
+from monolip.slopes import SlopeBounds
+
+__all__ = ["from_allen_json"]
+
+FloatArray = NDArray[np.float64]
+_DEPLOYED = (1, 1, 0, 1)  # what Allen's reader assumes of four features where the file says nothing
+
+
+def from_allen_json(
+    path: str | PathLike[str], *, constraints: ArrayLike | None = None, max_bytes: int = 2**26
+) -> FrozenNetwork:
+    """The network of a file in either dialect, with a logit link.
+
+    Args:
+        path: of the file.
+        constraints: +1, -1 or 0 per feature; default: those in the file, or Allen's (1, 1, 0, 1) for four features.
+
+    HLT2 files clamp the inputs of g but not those of the residual: the network then has two columns per feature. Raises
+    CertificateError where a constrained feature is not guaranteed, with the numbers; FrozenFileError for what is no
+    such file. In paper form weights are divided by their norms: outputs agree to about 1e-15.
+    """
+    document = _read(Path(path), max_bytes)
+    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in allen_layers(document)]
+    weights, biases = [w for w, _ in layers], [b for _, b in layers]
+    try:
+        sigma = float(np.float32(document["sigmanet.sigma"][0]))
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError):
+        sigma = np.nan
+    if not np.isfinite(sigma):
+        raise FrozenFileError(f"{path} must hold sigmanet.sigma, a list of one finite number; got none; check it.")
+    if document.keys() & {"rescale_min", "rescale_max"}:
+        raise FrozenFileError(f"{path} rescales its inputs, which is not imported; apply that beforehand.")
+    if len(biases[-1]) != 1 or any(len(b) % 2 for b in biases[:-1]):
+        raise FrozenFileError(f"{path} must have one output and even widths; got others; check it.")
+    wanted = _constraints(constraints, document, weights[0].shape[1])
+    mixing = all((w >= 0).all() and all(exact_sum_is(row, 1.0) for row in w.tolist()) for w in weights[1:])
+    make = _convex if mixing else _paper
+    form, bounds = make(weights, biases, sigma, wanted)
+    link = OutputLink("logit", (0, 1))
+    if "variables_constraints" not in document:
+        return FrozenNetwork(bounds, ((Trunk(form, (0,)),),), link=link)
+    inputs = _clamps(document["variables_constraints"], len(wanted), path)
+    form, bounds = _apart(form, weights[0], sigma * np.array(wanted, dtype=np.float64))
+    return FrozenNetwork(bounds, ((Trunk(form, (0,)),),), inputs=inputs, link=link)
+
+
+def _clamps(given: Any, count: int, path: str | PathLike[str]) -> InputTransform:
+    """Two columns per feature: clamped for g, and as it is for the residual, which the reader does not clamp."""
+    try:
+        table = np.array(given, dtype=np.float32).astype(np.float64)
+        good = table.shape == (count, 2) and bool(np.isfinite(table).all() and (table[:, 0] < table[:, 1]).all())
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise FrozenFileError(f"{path} must clamp {count} features, low < high each; got others; check it.")
+    line = PiecewiseLinear(np.zeros(1), np.zeros(1), 1.0, 1.0)
+    return InputTransform(
+        tuple(NumericColumn(str(i), (PiecewiseLinear(ends, ends), line)) for i, ends in enumerate(table))
+    )
+
+
+def _apart(
+    form: ConvexForm | PaperForm, first: FloatArray, residual: FloatArray
+) -> tuple[ConvexForm | PaperForm, SlopeBounds]:
+    """The form over pairs of columns: g reads the first of a pair, the residual the second."""
+    none = np.zeros_like(residual)
+    if isinstance(form, ConvexForm):
+        rows = np.stack([first, np.broadcast_to(residual, first.shape)], axis=2).reshape(len(first), -1)
+        return ConvexForm((rows, *form.weights[1:]), form.biases, form.group_sizes), SlopeBounds(
+            rows.min(0), rows.max(0)
+        )
+    radius = np.stack([form.radius, none], axis=1).ravel()
+    center = np.stack([none, residual], axis=1).ravel()
+    weight = np.stack([form.weights[0], np.zeros_like(form.weights[0])], axis=2).reshape(len(form.weights[0]), -1)
+    parts = (form.norms, center[None], radius, form.scale)
+    wide = PaperForm((weight, *form.weights[1:]), form.biases, form.activations, *parts)
+    reach = np.array([round_up(Fraction(float(form.scale[0])) * Fraction(float(r))) for r in radius])
+    return wide, SlopeBounds(center - reach, center + reach)  # one of the two is zero: the sums are exact
+
+
+def _read(path: Path, max_bytes: int) -> dict[str, Any]:
+    if path.stat().st_size > max_bytes:
+        raise FrozenFileError(f"{path} has more than max_bytes={max_bytes}; raise it if you trust the file.")
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise FrozenFileError(f"{path} is no JSON document; {type(error).__name__}; check it.") from None
+    if not isinstance(document, dict):
+        raise FrozenFileError(f"{path} must hold a JSON object; got a {type(document).__name__}; check it.")
+    return document
+
+
+def _constraints(given: ArrayLike | None, document: dict[str, Any], count: int) -> list[int]:
+    value = given if given is not None else document.get("constraints", _DEPLOYED if count == 4 else None)
+    try:
+        found = [int(c) for c in np.ravel(np.asarray(value, dtype=np.float64))]
+    except (TypeError, ValueError):
+        found = []
+    if len(found) != count or set(found) - {-1, 0, 1}:
+        raise FrozenFileError(f"constraints are {count} numbers -1, 0 or 1; got {value!r}; pass constraints=.")
+    return found
+
+
+def _refuse_unless_kept(low: list[Fraction], high: list[Fraction], wanted: list[int], why: str) -> None:
+    for i, c in enumerate(wanted):
+        if (c > 0 and low[i] < 0) or (c < 0 and high[i] > 0):
+            raise CertificateError(
+                f"feature {i} is constrained to {'rise' if c > 0 else 'fall'}, but the file allows slopes from "
+                f"{float(low[i]):.9g} to {float(high[i]):.9g} ({why}); there is no guarantee; train it again."
+            )
+
+
+def _convex(weights: Any, biases: Any, sigma: float, wanted: list[int]) -> tuple[ConvexForm, SlopeBounds]:
+    """Averages of first-layer rows, to which the residual is added."""
+    residual = [Fraction(sigma) * c for c in wanted]
+    rows = [[Fraction(w) + c for w, c in zip(row, residual, strict=True)] for row in weights[0].tolist()]
+    columns = list(zip(*rows, strict=True))
+    low, high = [min(column) for column in columns], [max(column) for column in columns]
+    _refuse_unless_kept(low, high, wanted, "the smallest and largest first-layer weight and residual")
+    first = np.array([[float(v) for v in row] for row in rows])
+    bounds = SlopeBounds(first.min(axis=0), first.max(axis=0))  # rounding to nearest keeps signs
+    return ConvexForm((first, *weights[1:]), tuple(biases), (2,) * (len(weights) - 1)), bounds
+
+
+def _paper(weights: Any, biases: Any, sigma: float, wanted: list[int]) -> tuple[PaperForm, SlopeBounds]:
+    """Layers divided by their norms; the bound of the whole is the exact product."""
+    largest = [max(sum((abs(Fraction(v)) for v in row), Fraction(0)) for row in w.tolist()) for w in weights[1:]]
+    radius = np.abs(weights[0]).max(axis=0)
+    product = Fraction(1)
+    scaled, shifts, scale = [weights[0] / np.where(radius > 0, radius, 1.0)], [biases[0]], 1.0
+    for weight, bias, norm in zip(weights[1:], biases[1:], largest, strict=True):
+        product *= norm
+        share = round_up(norm) or 1.0
+        scale = round_up(Fraction(scale) * Fraction(share))
+        scaled.append(np.nextafter(weight / share, 0.0))  # one step inwards: no row sum exceeds 1
+        shifts.append(bias / scale)
+    center = [Fraction(sigma) * c for c in wanted]
+    reach = [product * Fraction(float(r)) for r in radius]
+    low = [c - r for c, r in zip(center, reach, strict=True)]
+    high = [c + r for c, r in zip(center, reach, strict=True)]
+    why = f"sigma {sigma:.9g}; norms of later layers multiply to {float(product):.9g}"
+    _refuse_unless_kept(low, high, wanted, why)
+    norms = (Norm.L1_TO_LINF, *[Norm.LINF_TO_LINF] * (len(weights) - 1))
+    parts = (np.array([[float(c) for c in center]]), radius, np.array([scale]))
+    form = PaperForm(tuple(scaled), tuple(shifts), tuple(Sort(2) for _ in weights[1:]), norms, *parts)
+    grown = [Fraction(scale) * Fraction(float(r)) for r in radius]
+    low = [c - r for c, r in zip(center, grown, strict=True)]
+    high = [c + r for c, r in zip(center, grown, strict=True)]
+    _refuse_unless_kept(low, high, wanted, why + ", rounded up to float64")
+    return form, SlopeBounds(np.array([round_down(v) for v in low]), np.array([round_up(v) for v in high]))

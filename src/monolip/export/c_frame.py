@@ -1,0 +1,195 @@
+"""The parts of a header that do not depend on the network: guards, macros, the public functions, the self-test."""
+
+from __future__ import annotations
+
+__all__ = ["API", "BEGIN", "BLOCK", "END", "MULTIPLY_ADD", "SELF_TEST"]
+
+BEGIN = """\
+#ifndef {M}_H
+#define {M}_H
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Order is kept bit for bit only if operations keep their order: builds that may change it are refused. */
+#if defined(__FAST_MATH__) || defined(_M_FP_FAST) || defined(__ASSOCIATIVE_MATH__) || defined(__USE_FAST_MATH__) \\
+    || defined(__RECIPROCAL_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "{m}: the proof needs IEEE arithmetic in the stated order; remove -ffast-math and its parts"
+#endif
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
+#error "{m}: sums must be rounded to their own type; compile with SSE2 or newer (-mfpmath=sse), not x87"
+#endif
+#if FLT_RADIX != 2 || FLT_MANT_DIG != 24 || DBL_MANT_DIG != 53 || (-1 >> 1) != -1
+#error "{m}: IEEE 754 floats and arithmetic right shifts are needed"
+#endif
+
+/* No fused multiply-add but where it is written: a pragma for compilers that know one, intrinsics in device code. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(_MSC_VER)
+#pragma fp_contract(off)
+#elif defined(__GNUC__) /* the second option because SLP in gcc 12 fuses in spite of the first */
+#if defined(__CUDACC__)
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 1675 /* nvcc does not know these pragmas, but hands them to gcc */
+#endif
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off", "no-tree-slp-vectorize")
+#endif
+
+#if defined(__CUDACC__)
+#if defined(__CUDA_ARCH__) /* arrays become registers once everything is inlined */
+#define {M}_FUNCTION static __forceinline__ __host__ __device__
+#else /* forced into a caller, host code would take over the caller's contraction */
+#define {M}_FUNCTION static inline __host__ __device__
+#endif
+#define {M}_RESTRICT __restrict__
+#ifndef {M}_LANES
+#define {M}_LANES 1
+#endif
+#else
+#define {M}_FUNCTION static inline
+#if defined(__cplusplus) && defined(_MSC_VER)
+#define {M}_RESTRICT __restrict
+#elif defined(__cplusplus)
+#define {M}_RESTRICT __restrict__
+#else
+#define {M}_RESTRICT restrict
+#endif
+#ifndef {M}_LANES
+#define {M}_LANES {lanes}
+#endif
+#endif
+
+/* Values compared here are never NaN, and sums that begin with a bias are never -0. */
+#define {M}_LESS(a, b) ((a) < (b) ? (a) : (b))
+#define {M}_MORE(a, b) ((a) > (b) ? (a) : (b))
+#define {M}_CLIP(x, low, high) {M}_LESS({M}_MORE((x), (low)), (high))
+#if defined(__CUDA_ARCH__)
+#define {M}_AT(table) {m}_device_##table
+#define {M}_EACH_LANE _Pragma("unroll") for (l = 0; l < {M}_LANES; l++)
+#define {M}_SEPARATE(w, z, a) __dadd_rn((a), __dmul_rn((w), (z)))
+#define {M}_ADD(a, b) __dadd_rn((a), (b))
+#define {M}_MIN(a, b) {device_min}
+#define {M}_MAX(a, b) {device_max}
+#define {M}_MULTIPLY_ADD(w, z, a) {device_multiply_add}
+#else
+#define {M}_AT(table) {m}_##table
+#define {M}_EACH_LANE for (l = 0; l < {M}_LANES; l++)
+#define {M}_SEPARATE(w, z, a) ((a) + (w) * (z))
+#define {M}_ADD(a, b) ((a) + (b))
+#define {M}_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define {M}_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define {M}_MULTIPLY_ADD(w, z, a) {multiply_add}
+#endif
+#define {M}_GIVEN(x) {given}
+#define {M}_NARROW(x) {narrow}
+#define {M}_INVALID {invalid}
+
+#define {M}_INPUTS {n_raw}
+#define {M}_OUTPUTS {n_outputs}
+typedef {T} {m}_number;
+static const char {m}_digest[] = "{digest}";
+static const char {m}_certificate[] = "{certificate}";
+"""
+
+# host and device: multiply and add with two roundings, or with one
+MULTIPLY_ADD = {
+    ("float", False): ("((a) + (w) * (z))", "__fadd_rn((a), __fmul_rn((w), (z)))"),
+    ("float", True): ("fmaf((w), (z), (a))", "__fmaf_rn((w), (z), (a))"),
+    ("double", False): ("((a) + (w) * (z))", "__dadd_rn((a), __dmul_rn((w), (z)))"),
+    ("int32_t", False): ("((a) + (w) * (z))", "((a) + (w) * (z))"),
+    ("int64_t", False): ("((a) + (w) * (z))", "((a) + (w) * (z))"),
+}
+
+BLOCK = """\
+/* {M}_LANES rows at once, x[row * {n_raw} + column] -> f[row * {n_outputs} + output] */
+{M}_FUNCTION void {m}_block{suffix}(const {X} *x, {T} *f) {{
+    {T} u[{n_model} * {M}_LANES], g[{n_outputs} * {M}_LANES];
+    int bad[{M}_LANES], k, l;
+    {M}_EACH_LANE {{
+        {T} v[{n_model}];
+        bad[l] = {m}_inputs{suffix}(x + l * {n_raw}, v);
+        for (k = 0; k < {n_model}; k++) u[k * {M}_LANES + l] = v[k];
+    }}
+    {m}_lanes(u, g);
+    {M}_EACH_LANE
+        for (k = 0; k < {n_outputs}; k++) f[l * {n_outputs} + k] = bad[l] ? {M}_INVALID : g[k * {M}_LANES + l];
+}}
+"""
+
+API = """\
+/* one row: x[{n_raw}] -> f[{n_outputs}]; invalid inputs give {M}_INVALID */
+{M}_FUNCTION void {m}_score{suffix}(const {X} *x, {T} *f) {{
+#if {M}_LANES == 1
+    {m}_block{suffix}(x, f);
+#else
+    {T} u[{n_model}];
+    int k;
+    const int bad = {m}_inputs{suffix}(x, u);
+    {m}_row(u, f);
+    for (k = 0; k < {n_outputs}; k++) f[k] = bad ? {M}_INVALID : f[k];
+#endif
+}}
+
+/* many rows: x[rows][{n_raw}] -> f[rows][{n_outputs}]; the bits of {m}_score{suffix}, row by row */
+{M}_FUNCTION void {m}_batch{suffix}(const {X} *x, size_t rows, {T} *f) {{
+    size_t r, whole = rows - rows % {M}_LANES;
+    for (r = 0; r < whole; r += {M}_LANES) {m}_block{suffix}(x + r * {n_raw}, f + r * {n_outputs});
+    for (r = whole; r < rows; r++) {m}_score{suffix}(x + r * {n_raw}, f + r * {n_outputs});
+}}
+"""
+
+END = """\
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT DEFAULT
+#elif defined(_MSC_VER)
+#pragma fp_contract(on)
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#if defined(__CUDACC__)
+#pragma nv_diagnostic pop
+#endif
+#endif
+#endif /* {M}_H */
+"""
+
+SELF_TEST = """\
+#ifdef {M}_SELF_TEST /* cc -D{M}_SELF_TEST -x c {m}.h -lm && ./a.out */
+#include <stdio.h>
+#define {M}_VECTORS {rows}
+static const double {m}_vectors[{rows} * {n_raw}] = {{
+{inputs}
+}};
+static const {T} {m}_expected[{rows} * {n_outputs}] = {{
+{outputs}
+}};
+static int {m}_same({T} a, {T} b) {{ return memcmp(&a, &b, sizeof a) == 0{or_nan}; }}
+
+/* 0 if this build gives the bits that were proved and tested */
+static int {m}_self_test(void) {{
+    static {T} batch[{M}_VECTORS * {n_outputs}];
+    int failed = 0, i, k;
+    {m}_batch({m}_vectors, {M}_VECTORS, batch);
+    for (i = 0; i < {M}_VECTORS; i++) {{
+        {T} row[{n_outputs}];
+        {m}_score({m}_vectors + i * {n_raw}, row);
+        for (k = 0; k < {n_outputs}; k++) {{
+            failed += !{m}_same(row[k], {m}_expected[i * {n_outputs} + k]);
+            failed += !{m}_same(batch[i * {n_outputs} + k], {m}_expected[i * {n_outputs} + k]);
+        }}
+    }}
+    return failed;
+}}
+
+int main(void) {{
+    const int failed = {m}_self_test();
+    printf("{m}: network %.12s, certificate %.12s\\n", {m}_digest, {m}_certificate);
+    printf("%d of %d outputs differ from those that were proved\\n", failed, 2 * {M}_VECTORS * {n_outputs});
+    return failed != 0;
+}}
+#endif
+"""

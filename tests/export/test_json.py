@@ -1,0 +1,143 @@
+"""JSON documents: the network's bits by the standard library alone, and readers that believe nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monolip.certify.fixed_point import compile_fixed_point
+from monolip.errors import CertificateError, FreezeError, FrozenFileError, PrecisionError
+from monolip.export import json as json_module
+from monolip.export import json_reference
+from monolip.export.json import document_of, from_json, to_json
+from monolip.export.onnx_source import network_for
+from tests.export.models import RANGES, estimator, frozen, table
+
+
+@pytest.mark.parametrize("name", [name for name in frozen() if name != "householder"])
+@pytest.mark.parametrize("arithmetic", ["float64", "float32", "fixed-point"])
+def test_documents_give_the_bits_and_come_back_as_the_same_network(tmp_path, name, arithmetic):
+    network, path = frozen()[name], tmp_path / "f.json"
+    if (name, arithmetic) in {("L1 to L1", "float32"), ("L1 to L1", "fixed-point"), ("free branch", "fixed-point")}:
+        with pytest.raises(FreezeError):
+            to_json(network, path, arithmetic=arithmetic, input_ranges=RANGES)
+        assert not path.exists()
+        return
+    report = to_json(network, path, arithmetic=arithmetic, input_ranges=RANGES, rows=30)
+    assert report.passed
+    assert report.max_difference <= (1e-14 if name == "free branch" else 0.0)
+    assert from_json(path) == network_for(network, arithmetic, input_ranges=RANGES)
+
+
+@pytest.mark.parametrize("kind", ["strings", "numbers", "logit"])
+def test_estimators_with_transforms_and_categories(tmp_path, kind):
+    for arithmetic in ("float64", "fixed-point"):
+        report = to_json(estimator(kind), tmp_path / "f.json", arithmetic=arithmetic, rows=12)
+        assert report.passed
+        assert report.exact
+        assert from_json(tmp_path / "f.json").digest == report.digest
+
+
+def test_the_reference_runs_alone_and_prints_the_score(tmp_path):
+    model, X = estimator("strings"), table()
+    to_json(model, tmp_path / "f.json", rows=3)
+    row = [1.5, None, 2.0, "y"]
+    program = Path(json_reference.__file__).read_text(encoding="utf-8")
+    (tmp_path / "reference.py").write_text(program, encoding="utf-8")
+    command = [sys.executable, "-I", str(tmp_path / "reference.py"), str(tmp_path / "f.json"), json.dumps(row)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert list(X.columns) == json.loads((tmp_path / "f.json").read_text())["features"]
+    expected = model.frozen_.evaluate_raw([np.array([1.5]), np.array([np.nan]), np.array([2.0]), ["y"]])
+    assert json.loads(done.stdout) == expected[0].tolist()
+
+
+@settings(max_examples=30)
+@given(st.lists(st.floats(allow_nan=False), min_size=3, max_size=3))
+def test_any_floats_give_the_bits_of_evaluate(row):
+    network = frozen()["ensemble"]
+    document = json_reference.parsed(document_of(network, "float64"))
+    assert json_reference.score(document, row) == network.evaluate([row])[0].tolist()
+
+
+def written(tmp_path, arithmetic="float64"):
+    path = tmp_path / "f.json"
+    to_json(frozen()["convex"], path, arithmetic=arithmetic, input_ranges=RANGES, rows=3)
+    return path, json.loads(path.read_text())
+
+
+def edits():
+    def weight(d):
+        d["tensors"]["member.0.trunk.0.0.weight"][0][0] = (0.123).hex()
+
+    def steep(d):
+        d["tensors"]["member.0.trunk.0.0.weight"][0][0] = (9.0).hex()
+
+    def limit(d):
+        d["limits"]["member.0.trunk.0"] = 1.0
+
+    def name(d):
+        d["features"][0] = "another"
+
+    def decimal(d):
+        d["tensors"]["member_weights"] = [1.0]
+
+    def ragged(d):
+        d["tensors"]["member.0.trunk.0.0.weight"][0].append((0.0).hex())
+
+    def word(d):
+        d["tensors"]["member_weights"] = ["one"]
+
+    def gone(d):
+        del d["structure"]["members"]
+
+    def version(d):
+        d["version"] = 2
+
+    def more(d):
+        d["extra"] = 1
+
+    return [weight, steep, limit, name, decimal, ragged, word, gone, version, more]
+
+
+@pytest.mark.parametrize("edit", edits(), ids=lambda edit: edit.__name__)
+@pytest.mark.parametrize("arithmetic", ["float64", "fixed-point"])
+def test_edited_documents_are_errors(tmp_path, edit, arithmetic):
+    path, document = written(tmp_path, arithmetic)
+    if edit.__name__ == "limit" and arithmetic == "fixed-point":
+        document["limits"]["activations"] = 1
+    else:
+        edit(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(FrozenFileError):
+        from_json(path)
+
+
+def test_damaged_files_are_errors(tmp_path):
+    path, _ = written(tmp_path)
+    text = path.read_text()
+    twice = text.replace('"version": 1', '"version": 1, "version": 1', 1)
+    for bad in (text[:-20], "", "[]", "null", "{" * 5000, '{"format": NaN}', twice):
+        path.write_text(bad)
+        with pytest.raises(FrozenFileError):
+            from_json(path)
+    path.write_text(text)
+    with pytest.raises(FrozenFileError, match="max_bytes"):
+        from_json(path, max_bytes=100)
+
+
+def test_what_cannot_be_certified_or_loses_bits_is_not_written(tmp_path, monkeypatch):
+    with pytest.raises(CertificateError, match="Householder"):
+        to_json(frozen()["householder"], tmp_path / "f.json")
+    monkeypatch.setattr(json_module, "score", lambda document, row: [json_reference.score(document, row)[0] + 1e-12])
+    with pytest.raises(PrecisionError, match="bits"):
+        to_json(
+            compile_fixed_point(estimator("numbers").frozen_), tmp_path / "f.json", arithmetic="fixed-point", rows=5
+        )
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,64 @@
+"""Exported programs of torch: the promised bits, any number of rows, and no strings."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from monolip.certify.fixed_point import compile_fixed_point
+from monolip.errors import FreezeError, MissingExtraError
+from monolip.export.torch import to_torch, torch_module
+from tests.export.models import RANGES, estimator, frozen, table
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("name", ["convex", "per output", "L1 to L1", "free branch", "slope set"])
+def test_modules_give_the_scores_of_every_form(name):
+    network = frozen()[name]
+    x = np.random.default_rng(0).normal(size=(40, network.n_features + network.n_free_features))
+    with torch.no_grad():
+        found = torch_module(network, in_order=True)(torch.from_numpy(x)).numpy()
+        fast = torch_module(network)(torch.from_numpy(x)).numpy()
+    if network.free_branch is None:
+        assert np.array_equal(found, network.evaluate(x))
+    assert np.allclose(found, network.evaluate(x), rtol=0, atol=1e-14)
+    assert np.allclose(fast, network.evaluate(x), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(("arithmetic", "in_order"), [("float32", False), ("float64", True), ("fixed-point", False)])
+def test_exported_programs_are_measured_and_load_again(tmp_path, arithmetic, in_order):
+    network = frozen()["two outputs"]
+    options = {"arithmetic": arithmetic, "in_order": in_order, "input_ranges": RANGES}
+    report = to_torch(network, tmp_path / "f.pt2", rows=100, **options)
+    assert report.passed
+    assert report.exact == (arithmetic != "float32")
+    assert [path.name for path in tmp_path.iterdir()] == ["f.pt2"]
+    loaded = torch.export.load(tmp_path / "f.pt2").module()
+    x = torch.ones((5, 3), dtype=torch.float32 if arithmetic == "float32" else torch.float64)
+    assert loaded(x).shape == (5, 2)
+    assert torch.isnan(loaded(x * float("nan"))).all()
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_fixed_point_probabilities_bit_for_bit_and_torchscript():
+    model = estimator("logit")
+    X = table()[["a", "b", "g"]].to_numpy(copy=True)
+    module = torch_module(model, arithmetic="fixed-point", predictions=True)
+    with torch.no_grad():
+        _, found = module(torch.from_numpy(X))
+        traced = torch.jit.trace(module, torch.from_numpy(X[:4]))
+        _, again = traced(torch.from_numpy(X))
+    assert np.array_equal(found.numpy(), compile_fixed_point(model.frozen_).predict(list(X.T)))
+    assert torch.equal(found, again)
+
+
+def test_refusals(tmp_path, monkeypatch):
+    with pytest.raises(FreezeError, match="strings"):
+        to_torch(estimator("strings"), tmp_path / "f.pt2")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "monolip\[torch\]"'):
+        to_torch(frozen()["convex"], tmp_path / "f.pt2")
+    assert not list(tmp_path.iterdir())
