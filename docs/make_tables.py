@@ -97,8 +97,9 @@ A network of depth {data["settings"]["depth_trained"]} after {data["settings"]["
 
 {table(["network", "lambda", "best rate", "final squared error"], trained)}
 
-"reference" is monotonicnetworks {data["versions"]["monotonicnetworks"]}. Convex form is ahead at both bounds; paper
-form, whose untrained function is the bare residual, only at lambda = 1. That is why convex form is the default.
+"reference" is monotonicnetworks {data["versions"]["monotonicnetworks"]}. Convex form is ahead of the reference at both
+bounds; paper form, whose untrained function is the bare residual, only at lambda = 1. That is why convex form is the
+default.
 
 ![Initialisation](figures/initialisation.png)"""
 

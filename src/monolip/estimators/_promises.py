@@ -234,10 +234,15 @@ def _check_categories(promises: Promises, schema: Schema) -> None:
             raise SlopeError(
                 f"a lowest or highest value needs an order; got missing={promises.missing[j]!r} for the unordered "
                 f"category {schema.names[j]!r}; name the other features in a dict, or make it ordered by "
-                f"categorical_features={{{schema.names[j]!r}: {list(categories[:3])!r}}}, from low to high."
+                f"categorical_features={{{schema.names[j]!r}: {_listed(categories)}}}, from low to high."
             )
         if promises.directions[j].any() and not schema.ordered[j]:
             raise SlopeError(
                 f"a direction needs an order; {schema.names[j]!r} is an unordered category; make it ordered by "
-                f"categorical_features={{{schema.names[j]!r}: {list(categories[:3])!r}}}, from low to high."
+                f"categorical_features={{{schema.names[j]!r}: {_listed(categories)}}}, from low to high."
             )
+
+
+def _listed(categories: tuple[Any, ...]) -> str:
+    """All categories as a list to copy, or the first with dots where there are very many."""
+    return repr(list(categories)) if len(categories) <= 12 else repr(list(categories[:12]))[:-1] + ", ...]"

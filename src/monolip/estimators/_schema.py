@@ -151,6 +151,12 @@ def _refuse_foreign_order(column: RawColumn, order: tuple[Any, ...]) -> None:
             f"an order lists the categories of its column; got {_some(order)} for column {column.name!r}, which holds "
             f"{_some(seen)}; list those, of the same type."
         )
+    unlisted = [label for label in seen if label not in set(order)]
+    if unlisted:
+        raise InputError(
+            f"an order lists every category of its column; {_some(unlisted)} of column {column.name!r} is not in it; "
+            "add what is missing where it belongs, or turn it into None (missing)."
+        )
 
 
 def _refuse_other_types(table: RawTable, schema: Schema) -> None:
@@ -180,7 +186,7 @@ def _refuse_dirty_numbers(column: RawColumn) -> None:
 
 def _reads_as_number(text: str) -> bool:
     try:
-        float(text)
+        float(text.replace(",", ".") if text.count(",") == 1 and "." not in text else text)  # 1234,56 is a number too
     except ValueError:
         return False
     return True

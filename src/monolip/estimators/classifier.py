@@ -127,7 +127,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
                 f"X and y must have the same number of rows; got {table.n_rows} and {len(labels)}; match them."
             )
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise InputError("class labels must be known: y contains NaN or infinity (inf); drop those rows.")
+            word = "NaN" if np.isnan(labels).any() else "infinity (inf)"
+            raise InputError(f"class labels must be known; y contains {word}; drop those rows.")
         check_labels(y, labels)
         check_classification_targets(labels)
         weight = read_weights(sample_weight, table.n_rows)

@@ -25,7 +25,7 @@ class Threshold(NamedTuple):
 
     def __repr__(self) -> str:
         recall = "-" if self.recall is None else f"{self.recall:.4g}"
-        head = ["accept where score >=", "rate", "recall", "rows on the threshold"]
+        head = ["take rows with decision_function >=", "rate", "recall", "rows on the threshold"]
         return text_table([head, [repr(self.value), f"{self.rate:.4g}", recall, str(self.ties)]])
 
 
@@ -49,8 +49,8 @@ def choose_threshold(
 
     Example: four rows, two of them tied; at most half may pass, but accepting one of the tied means both.
         >>> choose_threshold([0.1, 0.5, 0.5, 0.9], rate=0.5)
-        accept where score >=  rate  recall  rows on the threshold
-        0.9                    0.25  -       1
+        take rows with decision_function >=  rate  recall  rows on the threshold
+        0.9                                  0.25  -       1
     """
     given = {"rate": rate, "recall": recall, "efficiency": efficiency}
     asked = {name: value for name, value in given.items() if value is not None}
