@@ -112,7 +112,7 @@ def column_names(X: Any) -> list[str] | None:
 
 def _refuse_repeated(X: Any) -> None:
     """Two columns of one name cannot be told apart by a constraint, nor at predict time."""
-    if not type(X).__module__.startswith("pandas."):  # other frames cannot hold two
+    if type(X).__module__.partition(".")[0] != "pandas":  # other frames cannot hold two
         return
     names = getattr(X, "columns", None)
     if names is not None and not names.is_unique:
