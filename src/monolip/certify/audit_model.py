@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from monolip.certify.audit_onnx import as_numbers, onnx_scores, open_session
 from monolip.errors import InputError
+from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 
 __all__ = ["Scorer", "scorer_of"]
@@ -47,8 +48,13 @@ class Scorer:
         found = as_numbers(self.predict(native))
         if found.dtype.kind not in "fiub":
             raise InputError(
-                f"an audit needs scores that are numbers; got {found.dtype} from {self.name}; pass predict_proba, or a "
-                "function that returns numbers."
+                f"an audit needs scores that are numbers; got {found.dtype} from {self.name}; pass the model itself, "
+                "predict_proba or decision_function, or a function that returns numbers."
+            )
+        if found.ndim == 0:
+            raise InputError(
+                f"a model gives each row a score; got one number, {found}, from {self.name}; return an array with one "
+                "score for each row."
             )
         rows = found.reshape(len(found), -1).astype(np.float64)
         if self.classes is not None and len(self.classes) == 2 and rows.shape[1] == 2:
@@ -60,6 +66,9 @@ def scorer_of(model: Any, gradient: Predict | None = None) -> Scorer:
     """How to score a model: an ONNX file or session, a torch module, a FrozenNetwork, an estimator, or a function."""
     if isinstance(model, str | PathLike):
         model = open_session(model)
+    owner = getattr(model, "__self__", None)
+    if isinstance(owner, FixedPointNetwork) and getattr(model, "__name__", "") == "predict":
+        model = owner  # whose link says what the columns are
     torch = sys.modules.get("torch")  # a torch module can only come from a program that has loaded torch
     if torch is not None and isinstance(model, torch.nn.Module):
         scorer = _of_torch(model, torch)
@@ -67,6 +76,9 @@ def scorer_of(model: Any, gradient: Predict | None = None) -> Scorer:
         scorer = onnx_scorer(model)
     elif isinstance(model, FrozenNetwork):
         scorer = _of_frozen(model)
+    elif isinstance(model, FixedPointNetwork):
+        labels = None if model.link.link is None else model.link.link.labels
+        scorer = Scorer(model.predict, "FixedPointNetwork.predict", labels, model)
     elif hasattr(model, "inplace_predict") and type(model).__module__.startswith("xgboost"):
         scorer = Scorer(model.inplace_predict, "xgboost.Booster", owner=model)
     elif hasattr(model, "predict_proba") or hasattr(model, "predict"):
@@ -84,26 +96,26 @@ def scorer_of(model: Any, gradient: Predict | None = None) -> Scorer:
 def _of_estimator(model: Any) -> Scorer:
     name = type(model).__name__
     classes = getattr(model, "classes_", None)
-    try:
-        proba = getattr(model, "predict_proba", None)  # scikit-learn raises here where a model has none
-    except AttributeError:
-        proba = None
-    if proba is not None and classes is not None:
-        return Scorer(proba, f"{name}.predict_proba", tuple(np.asarray(classes).tolist()), model)
+    for method in ("predict_proba", "decision_function") if classes is not None else ():
+        try:
+            scores = getattr(model, method)  # scikit-learn raises here where a model has none
+        except AttributeError:
+            continue
+        return Scorer(scores, f"{name}.{method}", tuple(np.asarray(classes).tolist()), model)
     return Scorer(model.predict, f"{name}.predict", owner=model)
 
 
 def _of_function(function: Predict) -> Scorer:
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__qualname__", type(function).__name__)
-    is_proba = getattr(function, "__name__", "") == "predict_proba"
-    classes = getattr(owner, "classes_", None) if is_proba else None
+    per_class = getattr(function, "__name__", "") in ("predict_proba", "decision_function")
+    classes = getattr(owner, "classes_", None) if per_class else None
     return Scorer(function, name, None if classes is None else tuple(np.asarray(classes).tolist()), owner)
 
 
 def _of_frozen(network: FrozenNetwork) -> Scorer:
     if network.inputs is None:
-        return Scorer(network.evaluate, "FrozenNetwork.evaluate")
+        return Scorer(network.evaluate, "FrozenNetwork.evaluate", owner=network)
     names = network.inputs.names
 
     def evaluate(native: Any) -> FloatArray:
@@ -112,7 +124,7 @@ def _of_frozen(network: FrozenNetwork) -> Scorer:
             return network.evaluate_raw({name: frame[name].to_numpy() for name in names})
         return network.evaluate_raw([native[:, j] for j in range(len(names))])
 
-    return Scorer(evaluate, "FrozenNetwork.evaluate_raw")
+    return Scorer(evaluate, "FrozenNetwork.evaluate_raw", owner=network)
 
 
 def onnx_scorer(session: Any) -> Scorer:

@@ -21,7 +21,8 @@ NOT_A_PROOF = "No violation found is not a proof: the search tries many pairs, n
 class Counterexample:
     """Two rows that differ in one feature, scored the wrong way round.
 
-    row: of X; the pair starts from it. changed: how many other columns were exchanged against values of other rows.
+    row: of X; the pair starts from it. changed: how many other columns were exchanged against values of other rows, or
+    moved between and beyond the values of X.
     value_from -> value_to is a step in which the score should not fall (a decreasing feature steps down).
     size: "beyond rounding", or "rounding" where the drop is within what float arithmetic explains.
     """
@@ -63,6 +64,7 @@ class AuditReport:
     before, after: the rows of the counterexamples, in the type of X, so that they can be scored again.
     batch_dependent: share of rows whose score changes in a batch of another size. not_replayed: rounding-sized pairs
     that fell during the search and did not fall again in the batch of `before` and `after`; they are not listed.
+    nan_scores: scores that were NaN during the search; no pair is formed with them.
     """
 
     model: str
@@ -82,6 +84,7 @@ class AuditReport:
     out_of_time: bool
     thresholds_read: int
     frame_backend: Any = None
+    nan_scores: int = 0
 
     @property
     def violated(self) -> bool:
@@ -125,6 +128,8 @@ class AuditReport:
             )
         if self.not_replayed:
             lines.append(f"{self.not_replayed} rounding-sized pairs fell in one batch and not in another: not listed.")
+        if self.nan_scores:
+            lines.append(f"{self.nan_scores:,} scores of moved or mixed rows were NaN: nothing is said of those rows.")
         if self.out_of_time:
             lines.append("Stopped by max_seconds: another run may find other pairs.")
         return "\n".join([*lines, NOT_A_PROOF])

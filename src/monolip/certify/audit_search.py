@@ -25,6 +25,7 @@ IntArray = NDArray[np.int64]
 Judged = tuple[FloatArray, FloatArray]
 
 _POOL, _KEPT, _ZOOMS = 64, 40, 3
+_OTHERS = 4  # columns without a direction that are moved in one generation
 _LARGEST_GRID, _AROUND = 256, 45  # values of the common grid; those around a row's own and of the zooms
 
 
@@ -91,17 +92,21 @@ class Search:
         self.scorer, self.table, self.signs, self.tolerance = scorer, table, signs, tolerance
         self.budget, self.rng, self.tell = budget, rng, tell
         self.features = {feature.position: feature for feature in features}
+        self.others: dict[int, Feature] = {}  # columns without a direction that may be moved
         self.found: dict[tuple[int, int, bool], list[Found]] = {}  # (feature, output, whether the row is one of X)
         self.drops: dict[tuple[int, int], FloatArray] = {}  # (feature, output) -> worst drop of each row of X
         self.pools: dict[int, tuple[Rows, FloatArray]] = {}
-        self.pairs = 0
+        self.pairs = self.nan_scores = 0
 
     def scores(self, table: Table) -> FloatArray:
         self.budget.evaluations += table.n_rows
-        return self.scorer.scores(table.native)[0]
+        found = self.scorer.scores(table.native)[0]
+        self.nan_scores += int(np.isnan(found).sum())
+        return found
 
     def build(self, rows: Rows) -> Table:
-        moved = {j: (feature.steps, rows.moved[:, j]) for j, feature in self.features.items()}
+        columns = self.features | self.others
+        moved = {j: (feature.steps, rows.moved[:, j]) for j, feature in columns.items()}
         return self.table.mixed(rows.parents, moved)
 
     def ends(self, pair: Found) -> tuple[float, float]:
@@ -182,8 +187,10 @@ class Search:
             start.parents[: len(chosen)], start.moved[: len(chosen)] = pool.parents[chosen], pool.moved[chosen]
         swap = rng.random((n, d)) < rng.choice([0.1, 0.3, 0.6], size=(n, 1))
         parents, moved = np.where(swap, strangers, start.parents), np.where(swap, np.nan, start.moved)
-        for j, other in self.features.items():
-            at = np.flatnonzero(rng.random(n) < 0.15)
+        chance = rng.choice([0.05, 0.15, 0.5], size=n)  # corners of several columns need several to move
+        some = rng.permutation(list(self.others))[:_OTHERS].tolist() if self.others else []
+        for j, other in [*self.features.items(), *((j, self.others[j]) for j in some)]:
+            at = np.flatnonzero(rng.random(n) < chance)
             if j != feature.position and len(at):
                 moved[at, j] = rng.choice(common_grid(other, 64, rng), len(at))
         rows = Rows(parents, moved)

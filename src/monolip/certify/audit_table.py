@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.certify.audit_categories import Labels, held_labels, positions, relabelled
 from monolip.errors import InputError
+from monolip.input_transform import names_of
 from monolip.monotonic_cst import check_names
 
 __all__ = ["Steps", "Table", "read_table"]
@@ -62,15 +65,18 @@ class Steps:
 
 
 class Table:
-    """The audited rows: an array or a narwhals frame."""
+    """The audited rows: an array or a narwhals frame. orders: columns whose labels the model has put in an order."""
 
-    def __init__(self, frame: Any, names: tuple[str, ...]) -> None:
-        self.frame, self.names = frame, names
+    def __init__(self, frame: Any, names: tuple[str, ...], orders: Mapping[int, Labels] | None = None) -> None:
+        self.frame, self.names, self.orders = frame, names, orders or {}
         self.is_frame = isinstance(frame, nw.DataFrame)
         self.n_rows, self.n_columns = frame.shape
 
     def steps(self, j: int) -> Steps:
         """What column j can be moved to; columns without an order are refused."""
+        labels = held_labels(self.frame[:, j], self.orders.get(j))
+        if labels is not None:
+            return Steps(np.dtype(np.int64), 0, len(labels) - 1, labels)
         if not self.is_frame:
             return _steps_of_array(self.frame, j, self.names[j])
         dtype = self.frame[:, j].dtype
@@ -83,8 +89,6 @@ class Table:
             signed = not str(dtype).startswith("U")
             high = 2.0 ** min(53, bits - signed) - 1  # whole numbers that are floats
             return Steps(np.dtype(np.int64), -high if signed else 0, high)
-        if isinstance(dtype, nw.Enum):
-            return Steps(np.dtype(np.int64), 0, len(dtype.categories) - 1, tuple(dtype.categories))
         raise InputError(
             f"a direction needs a column with an order; got {dtype} in {self.names[j]!r}; convert it to numbers or to "
             "an ordered category, or drop its direction."
@@ -92,13 +96,11 @@ class Table:
 
     def numbers(self, j: int, steps: Steps) -> FloatArray:
         """Column j as float64, NaN for missing; ordered categories as positions."""
+        if steps.labels is not None:
+            return positions(self.frame[:, j], steps.labels)
         if not self.is_frame:
             return np.asarray(self.frame[:, j], dtype=np.float64)
-        series = self.frame[:, j]
-        if steps.labels is None:
-            return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-        where = {label: float(k) for k, label in enumerate(steps.labels)}
-        return np.array([where.get(label, np.nan) for label in series.to_list()])
+        return np.asarray(self.frame[:, j].cast(nw.Float64).to_numpy(), dtype=np.float64)
 
     def mixed(self, parents: IntArray, moved: dict[int, tuple[Steps, FloatArray]]) -> Table:
         """Row r takes column c from row parents[r, c]; moved: column -> values that replace it (NaN: as it was)."""
@@ -110,7 +112,7 @@ class Table:
             for k in np.flatnonzero(~same).tolist():
                 column = nw.maybe_reset_index(self.frame[:, k][parents[:, k]])
                 out = out.with_columns(column.alias(self.frame.columns[k]))
-        table = Table(out, self.names)
+        table = Table(out, self.names, self.orders)
         for c, (steps, values) in moved.items():
             if not np.isnan(values).all():
                 own = table.numbers(c, steps)  # what is missing stays missing
@@ -121,14 +123,18 @@ class Table:
         """The same rows with column j set; values (n,) as `steps` counts them."""
         if not self.is_frame:
             out = self.frame.copy()
-            out[:, j] = values
-            return Table(out, self.names)
+            out[:, j] = values if steps.labels is None else relabelled(out[:, j], steps.labels, values)
+            return Table(out, self.names, self.orders)
         own = self.frame[:, j]
+        if steps.labels is not None:
+            return Table(self.frame.with_columns(relabelled(own, steps.labels, values)), self.names, self.orders)
         column = nw.new_series(self.frame.columns[j], *_held(steps, values, own), backend=self.frame.implementation)
         if self.frame.implementation.is_pandas_like():  # its nullable and plain types have one name in narwhals
             native = column.to_native().astype(own.to_native().dtype)
-            return Table(self.frame.with_columns(nw.from_native(native, series_only=True)), self.names)
-        return Table(self.frame.with_columns(column.cast(own.dtype)), self.names)
+            column = nw.from_native(native, series_only=True)
+        else:
+            column = column.cast(own.dtype)
+        return Table(self.frame.with_columns(column), self.names, self.orders)
 
     @property
     def native(self) -> Any:
@@ -139,9 +145,6 @@ class Table:
 def _held(steps: Steps, values: FloatArray, own: Any) -> tuple[Any, Any]:
     """Values and type a series is made of; None for missing (pandas: NaN, which its types turn into their own)."""
     gone = np.isnan(values)
-    if steps.labels is not None:
-        labels = steps.labels
-        return [None if missing else labels[int(v)] for v, missing in zip(values, gone, strict=True)], nw.String
     if not gone.any():
         return (values.astype(np.int64), nw.Int64) if steps.whole else (values, nw.Float64)
     if own.implementation.is_pandas_like():
@@ -167,20 +170,42 @@ def _steps_of_array(array: NDArray[Any], j: int, name: str) -> Steps:
     raise InputError(f"a direction needs a column of numbers; got {array.dtype} in {name!r}; convert it to numbers.")
 
 
-def read_table(X: Any, feature_names: Any, dtype: np.dtype[Any] | None) -> Table:
-    """X as a Table; dtype: the format a model rounds its inputs to (torch, ONNX), or None to leave X as it is."""
+def read_table(
+    X: Any, feature_names: Any, dtype: np.dtype[Any] | None, orders: Sequence[tuple[str, Labels | None]] = ()
+) -> Table:
+    """X as a Table; dtype: the format a model rounds its inputs to (torch, ONNX), or None to leave X as it is.
+
+    orders: (name, labels from low to high or None) of the model's raw columns, where it is one of ours.
+    """
     if hasattr(X, "detach"):  # a torch tensor
         X = X.detach().cpu().numpy()
+    named = [] if isinstance(X, np.ndarray) else [str(name) for name in names_of(X) or ()]
+    if len(set(named)) < len(named):
+        twice = sorted({name for name in named if named.count(name) > 1})
+        raise InputError(
+            f"columns need names of their own; got {twice[:5]} more than once; rename or drop the repeats."
+        )
     frame = nw.from_native(X, eager_only=True, pass_through=True)
+    rows: Any
     if isinstance(frame, nw.DataFrame) and dtype is None:
-        table = Table(nw.maybe_reset_index(frame), tuple(str(name) for name in frame.columns))
+        rows, names = nw.maybe_reset_index(frame), tuple(str(name) for name in frame.columns)
     else:
-        names = [str(c) for c in frame.columns] if isinstance(frame, nw.DataFrame) else None
         array = np.asarray(frame.to_numpy() if isinstance(frame, nw.DataFrame) else X, dtype=dtype)
         if array.ndim != 2:
             raise InputError(f"X is a table, rows by columns; got shape {array.shape}; reshape it.")
-        given = check_names(names if feature_names is None else feature_names, array.shape[1])
-        table = Table(array, given or tuple(f"x{j}" for j in range(array.shape[1])))
+        found = [str(c) for c in frame.columns] if isinstance(frame, nw.DataFrame) else None
+        given = check_names(found if feature_names is None else feature_names, array.shape[1])
+        rows, names = array, given or tuple(f"x{j}" for j in range(array.shape[1]))
+    table = Table(rows, names, _by_column(names, orders))
     if table.n_rows == 0 or table.n_columns == 0:
         raise InputError(f"an audit starts from rows; got a table of shape {table.frame.shape}; pass some rows.")
     return table
+
+
+def _by_column(names: tuple[str, ...], orders: Sequence[tuple[str, Labels | None]]) -> dict[int, Labels]:
+    """Columns by name; by position where none has the name and the model has as many columns as X."""
+    known = {name: labels for name, labels in orders}
+    if len(orders) == len(names) and not known.keys() & set(names):
+        known = {name: labels for name, (_, labels) in zip(names, orders, strict=True)}
+    found = {j: known.get(name) for j, name in enumerate(names)}
+    return {j: labels for j, labels in found.items() if labels is not None}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.certify.audit_categories import model_orders
 from monolip.certify.audit_directions import directions_of
 from monolip.certify.audit_grid import Feature, common_grid
 from monolip.certify.audit_model import Scorer, scorer_of
@@ -48,12 +49,14 @@ def audit(
 ) -> AuditReport:
     """Search for rows x, x' that differ in one feature and are scored against its direction; a find is a proof.
 
-    Rows of X are swept along each feature: through observed values, between and beyond them, through the thresholds
-    of trees, by single ulps; the worst rows are bred; gradients choose rows where there are any. Finds are shrunk.
+    Rows of X are swept along each feature: through observed values, between and up to one range beyond them, through
+    the thresholds of trees, by single ulps; the worst rows are bred, with other columns exchanged and, where they are
+    real numbers, moved likewise; gradients choose rows where there are any. Finds are shrunk.
 
     Args:
-        predict: anything that scores rows: an estimator (predict_proba where it classifies), a function, a bound
-            method, a Booster, a torch module, a FrozenNetwork, an ONNX session or the path of an ONNX file.
+        predict: anything that scores rows: an estimator (where it classifies predict_proba, else decision_function), a
+            function, a bound method, a Booster, a torch module, a FrozenNetwork, a FixedPointNetwork, an ONNX session
+            or the path of an ONNX file.
         X: rows to start from, array or data frame; the model is fed the same type.
         monotonic_cst: -1, 0, +1 for each feature, as an array or a dict by name; {feature: {class: +1}} for several
             classes; shape (n_features, n_outputs) for several outputs.
@@ -61,7 +64,8 @@ def audit(
         gradient: rows -> slopes (n, d) or (n, outputs, d), for models other than torch modules, which have their own.
         tolerance: drops up to this do not count; 0.0 counts any.
         max_rows: rows of X that are swept; a random part of a larger X.
-        max_evaluations, max_seconds: rows scored and time, at most. Time is the one limit that costs reproducibility.
+        max_evaluations, max_seconds: rows scored in the search, about, and time (making counterexamples minimal comes
+            on top). Time is the one limit that costs reproducibility.
         max_counterexamples: listed for each feature and output.
         beyond_range: whether features may leave the range they have in X.
         seed: all randomness comes from it. verbose: show progress.
@@ -73,19 +77,18 @@ def audit(
         (True, True, 0.5)
     """
     scorer = scorer_of(predict, gradient)
-    table = read_table(X, feature_names, scorer.dtype)
-    if not 0.0 <= tolerance < np.inf:
-        raise InputError(f"a tolerance is a number from 0 on; got {tolerance!r}; pass 0.0 to count any drop.")
-    limit = _positive(max_counterexamples, "max_counterexamples")
+    table = read_table(X, feature_names, scorer.dtype, model_orders(scorer.owner))
+    tolerance, limit = _tolerance(tolerance), _positive(max_counterexamples, "max_counterexamples")
     budget, rng = Budget(_positive(max_evaluations, "max_evaluations"), max_seconds), np.random.default_rng(seed)
     rows = _some(np.arange(table.n_rows), _positive(max_rows, "max_rows"), rng)
-    start = _start(scorer, table.mixed(np.tile(rows[:, None], (1, table.n_columns)), {}), budget, float(tolerance))
+    start = _start(scorer, table.mixed(np.tile(rows[:, None], (1, table.n_columns)), {}), budget, tolerance)
     signs = directions_of(monotonic_cst, table.names, start.n_outputs, scorer.classes)
     splits = thresholds_of(scorer.owner, table.names)
     features = [_feature(table, j, splits, beyond_range) for j in np.flatnonzero(signs.any(axis=1)).tolist()]
     rows = _some(rows, max(20, max_evaluations // len(features) // _PER_ROW), rng)
     with Progress(verbose) as tell:
-        search = Search(scorer, table, features, signs, float(tolerance), budget, rng, tell)
+        search = Search(scorer, table, features, signs, tolerance, budget, rng, tell)
+        search.others = _others(table, signs, splits, beyond_range)
         search.run(rows, N_ROUNDS)
         return _report(search, start, len(rows), limit, seed, sum(map(len, splits.values())))
 
@@ -101,7 +104,7 @@ def _report(search: Search, start: _Start, n_rows: int, limit: int, seed: int, t
     return AuditReport(
         search.scorer.name, audited, violations, before, after, n_rows, budget.evaluations, search.pairs,
         budget.seconds, seed, search.tolerance, rounding, start.batch_dependent, len(pairs) - len(violations),
-        budget.out_of_time, thresholds, frame.implementation if search.table.is_frame else None,
+        budget.out_of_time, thresholds, frame.implementation if search.table.is_frame else None, search.nan_scores,
     )  # fmt: skip
 
 
@@ -150,6 +153,19 @@ def _feature(table: Table, j: int, splits: dict[int, FloatArray], beyond_range: 
     return Feature(j, steps, observed, splits.get(j, np.zeros(0)), beyond_range)
 
 
+def _others(table: Table, signs: IntArray, splits: dict[int, FloatArray], beyond_range: bool) -> dict[int, Feature]:
+    """Columns without a direction that hold real numbers: whole numbers may be codes, and keep the values of X."""
+    found = {}
+    for j in np.flatnonzero(~signs.any(axis=1)).tolist():
+        try:
+            feature = _feature(table, j, splits, beyond_range)
+        except InputError:  # no numbers in it
+            continue
+        if not feature.steps.whole and (np.rint(feature.observed) != feature.observed).any():
+            found[j] = feature
+    return found
+
+
 def _audited(search: Search, pairs: list[Found], j: int, k: int, rounding: float) -> AuditedFeature:
     mine = [pair for pair in pairs if (pair.feature, pair.output) == (j, k)]
     drops = search.drops.get((j, k), np.zeros(0))  # none where time ended before this feature's turn
@@ -168,6 +184,12 @@ def _audited(search: Search, pairs: list[Found], j: int, k: int, rounding: float
     n = len(drops) or np.nan
     shares = float((drops > search.tolerance).sum() / n), float((drops > rounding).sum() / n)
     return AuditedFeature(name, label, int(search.signs[j, k]), *shares, worst, (values, curve))
+
+
+def _tolerance(given: float) -> float:
+    if not 0.0 <= given < np.inf:
+        raise InputError(f"a tolerance is a number from 0 on; got {given!r}; pass 0.0 to count any drop.")
+    return float(given)
 
 
 def _positive(value: Any, what: str) -> int:

@@ -3,7 +3,8 @@ r"""The smallest slope of a ReLU network over a box, as one mixed-integer linear
     z_l = d_l a_l,  a_l = W_l z_{l-1} + b_l       d_l in {0, 1}: which units are on, tied to x by bounds on a_l
     h_l = d_l g_l,  g_l = W_l h_{l-1}, h_0 = e_i    the slope in x_i under the pattern d, tied by bounds on g_l
 
-Both products of a bit and a bounded number are linear constraints.
+Both products of a bit and a bounded number are linear constraints. The network comes scaled, so that the solver's
+tolerances (1e-6, and 1e-9 for coefficients) are relative to what units and slopes can reach on the box.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.nn.verify_layers import Layer
+from monolip.nn.verify_scaling import ScaledLayer, ScaledNetwork
 
 __all__ = ["Minimum", "smallest_slope"]
 
@@ -58,17 +59,22 @@ class _Program:
 
 
 def smallest_slope(
-    layers: Sequence[Layer], box: FloatArray, feature: int, output: int, sign: int, seconds: float,
+    network: ScaledNetwork, output: int, sign: int, seconds: float,
     excluded: Sequence[tuple[NDArray[np.bool_], ...]] = (),
 ) -> Minimum:  # fmt: skip
-    """Minimise sign * df_output/dx_feature over the patterns of points of the box (2, d); excluded patterns are cut."""
+    """Minimise sign * df_output/dx_feature over the patterns of points of the unit box; excluded patterns are cut.
+
+    In units of slope_units[output].
+    """
     program = _Program()
-    x = [program.variable(low, high) for low, high in box.T]
-    slope_bounds = np.zeros((2, box.shape[1]))
-    slope_bounds[:, feature] = 1.0
+    d = network.layers[0].weight.shape[1]
+    z_bounds = np.array([[-1.0], [1.0]]) * np.ones(d)
+    z = [program.variable(-1.0, 1.0) for _ in range(d)]
+    slope_bounds = np.zeros((2, d))
+    slope_bounds[:, network.feature] = 1.0
     h = [program.variable(value, value) for value in slope_bounds[0]]
-    z, z_bounds, bits = x, box, []
-    for layer in layers:
+    bits = []
+    for layer in network.layers:
         z, h, z_bounds, slope_bounds, own = _add_layer(program, layer, z, h, z_bounds, slope_bounds)
         bits.append(own)
     for pattern in excluded:
@@ -77,15 +83,15 @@ def smallest_slope(
 
 
 def _add_layer(
-    program: _Program, layer: Layer, z: list[int], h: list[int], z_bounds: FloatArray, h_bounds: FloatArray
+    program: _Program, layer: ScaledLayer, z: list[int], h: list[int], z_bounds: FloatArray, h_bounds: FloatArray
 ) -> tuple[list[int], list[int], FloatArray, FloatArray, list[int]]:
     a_bounds = _interval(layer.weight, z_bounds) + layer.bias
     a_bounds += np.array([[-1.0], [1.0]]) * 1e-9 * (1.0 + np.abs(a_bounds))  # outwards: bounds were rounded
-    g_bounds = _interval(layer.weight, h_bounds)
+    g_bounds = _interval(layer.slopes, h_bounds)
     new_z, new_h, bits = [], [], []
-    for k, (row, bias) in enumerate(zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)):
+    for k, bias in enumerate(layer.bias.tolist()):
         low, high = a_bounds[:, k]
-        a, g = list(zip(z, row, strict=True)), list(zip(h, row, strict=True))
+        a, g = list(zip(z, layer.weight[k].tolist(), strict=True)), list(zip(h, layer.slopes[k].tolist(), strict=True))
         on, off = not layer.relu or low >= 0, layer.relu and high <= 0
         d = program.variable(on, not off, whole=True)
         bits.append(d)
@@ -146,8 +152,8 @@ def _solve(program: _Program, target: int, sign: int, bits: list[list[int]], sec
         constraints=optimize.LinearConstraint(matrix, program.low, program.high),
         options={"time_limit": max(0.01, seconds), "mip_rel_gap": 1e-9},
     )
-    if found.status == 2:  # infeasible: every pattern was excluded
-        return Minimum(np.inf, None, None, True)
+    if found.status == 2:  # every box has points, and patterns without an inside leave others: the solver is wrong
+        return Minimum(-np.inf, None, None, False)
     bound = -np.inf if getattr(found, "mip_dual_bound", None) is None else float(found.mip_dual_bound)
     if found.x is None:
         return Minimum(bound, None, None, False)

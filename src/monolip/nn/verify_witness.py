@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.nn.verify_exact import Region
 from monolip.nn.verify_layers import Layer, exact_outputs
 
-__all__ = ["Witness", "sampled_witness", "witness_of"]
+__all__ = ["Witness", "region_witness", "sampled_witness", "witness_of"]
 
 FloatArray = NDArray[np.float64]
 _SAMPLES, _TRIES = 4096, 8
@@ -56,6 +57,35 @@ def witness_of(
     return None
 
 
+def region_witness(
+    layers: Sequence[Layer], box: FloatArray, region: Region, feature: int, output: int, sign: int
+) -> Witness | None:
+    """A pair on the line through the region's point, its ends found exactly; None where no two floats lie there."""
+    assert region.point is not None
+    low, high = ([Fraction(v) for v in side] for side in box.tolist())
+    half = [(b - a) / 2 for a, b in zip(low, high, strict=True)]
+    x = [float(a + h * (u + 1)) for a, h, u in zip(low, half, region.point, strict=True)]
+    u = [(Fraction(v) - a) / h - 1 for v, a, h in zip(x, low, half, strict=True)]  # of the rounded point
+    ends = [Fraction(-1), Fraction(1)]
+    for row, offset in zip(region.rows, region.offsets, strict=True):
+        rest = offset + sum((r * v for k, (r, v) in enumerate(zip(row, u, strict=True)) if k != feature), Fraction(0))
+        if row[feature]:
+            side = 0 if row[feature] > 0 else 1
+            ends[side] = (max, min)[side](ends[side], -rest / row[feature])
+    bottom, top = (low[feature] + half[feature] * (end + 1) for end in ends)
+    first, last = float(bottom), float(top)
+    first = float(np.nextafter(first, np.inf)) if first < bottom else first
+    last = float(np.nextafter(last, -np.inf)) if last > top else last
+    if not box[0, feature] <= first < last <= box[1, feature]:
+        return None
+    pair = [
+        [first if k == feature else v for k, v in enumerate(x)],
+        [last if k == feature else v for k, v in enumerate(x)],
+    ]
+    f_low, f_high = (exact_outputs(layers, point)[output] for point in pair)
+    return Witness(np.array(pair[0]), np.array(pair[1]), f_low, f_high) if sign * (f_high - f_low) < 0 else None
+
+
 def sampled_witness(layers: Sequence[Layer], box: FloatArray, feature: int, output: int, sign: int) -> Witness | None:
     """The steepest wrong slope at random points of the box: for what the solver could not decide in time."""
     z = np.random.default_rng(0).uniform(box[0], box[1], (_SAMPLES, box.shape[1]))
@@ -63,7 +93,8 @@ def sampled_witness(layers: Sequence[Layer], box: FloatArray, feature: int, outp
     slope[:, feature] = 1.0
     patterns = []
     for layer in layers:
-        z, slope = z @ layer.weight.T + layer.bias, slope @ layer.weight.T
+        with np.errstate(all="ignore"):  # what overflows is no witness
+            z, slope = z @ layer.weight.T + layer.bias, slope @ layer.weight.T
         on = z > 0 if layer.relu else np.ones(z.shape, np.bool_)
         patterns.append(on)
         z, slope = on * z, on * slope
