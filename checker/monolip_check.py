@@ -5,11 +5,11 @@ rational arithmetic; standard library only, nothing of monolip. SPECIFICATION.md
 """
 
 # fmt: off
-import base64, bisect, functools, hashlib, json, math, struct, sys
+import base64, bisect, functools, hashlib, json, math, re, struct, sys
 from fractions import Fraction
 from itertools import pairwise
 from types import SimpleNamespace as Record
-MOST_BYTES, NORMS = 2**31, ("L1_TO_L1", "L1_TO_LINF", "LINF_TO_LINF")
+MOST_BYTES, MOST_PIECES, NORMS = 2**31, 2**26, ("L1_TO_L1", "L1_TO_LINF", "LINF_TO_LINF")
 ARITHMETIC = ("float64, to nearest, no fast-math, NaN refused; u clamped outside +-limit; z = b, z = fl(z + fl(w[j] * "
               "u[j])) for j = 0, 1, ..; groups sorted; members: total = 0, total = fl(total + fl(weight * f)) in order")
 # Schemas: a type means exactly it (a bool is no int), a tuple one of several, [s] a list of s, {str: s} any keys,
@@ -18,9 +18,8 @@ PAIRS, LABELS = ([[str]], None), [(str, int, float, bool)]
 CONVEX = {"form": "convex", "outputs": [int], "layers": int, "group_sizes": [int]}
 PAPER = {"form": "paper", "outputs": [int], "layers": int, "activations": [str], "norms": [str]}
 NUMERIC = {"name": str, "knots": [int], "missing": bool, "present": (float, None), "seen?": [float]}
-CATEGORY = {"name": str, "categories": LABELS, "ordered": bool}
-ENDS = {"inputs": ([(NUMERIC, CATEGORY)], None), "raw_promise": ([str], None),
-        "link": ({"name": str, "labels": (LABELS, None)}, None)}
+CATEGORY, LINK = {"name": str, "categories": LABELS, "ordered": bool}, {"name": str, "labels": (LABELS, None)}
+ENDS = {"inputs": ([(NUMERIC, CATEGORY)], None), "raw_promise": ([str], None), "link": (LINK, None)}
 NETWORK = {"feature_names": ([str], None), "free_names": ([str], None), "slope_set": bool, "l2_radius?": (float, None),
            "free_branch": ([str], None), "members": [[(CONVEX, PAPER)]], "ends?": ENDS}
 ENTRY = {"name": (str, None), "promise": [str], "real": PAIRS, "differences": PAIRS, "missing": (str, None)}
@@ -33,7 +32,7 @@ BITS = ("shift", "input_bits", "activation_bits", "accumulator_bits", "weight_bi
 FIXED = {"format": {"name": str, "saturate": bool, **dict.fromkeys(BITS, int)}, "source": str, "vectors": bool,
          "columns": [({**NUMERIC, "present": (int, None)}, CATEGORY)],
          "members": [[{"form": ("convex", "paper"), "outputs": [int], "group_sizes": [int]}]],
-         "link": {"name": str, "labels": (LABELS, None), "unit": int, "factor": int, "shift": int},
+         "link": {**LINK, "unit": int, "factor": int, "shift": int, "offset": str},
          "free": ({"columns": [(NUMERIC, CATEGORY)], "activations": [str], "limits": [int]}, None)}
 WHOLE = {"raw": [{**ENTRY, "margin": ([str], None)}], "carriers": [str]}
 each = functools.partial(zip, strict=True)  # for lists that must have one length
@@ -55,7 +54,8 @@ def strict_json(path):
     with open(path, "rb") as file:
         text = file.read(MOST_BYTES).decode()
     once = lambda pairs: need(len(dict(pairs)) == len(pairs), "a key stands twice") or dict(pairs)  # noqa: E731
-    return json.loads(text, object_pairs_hook=once, parse_constant=lambda word: need(False, "JSON holds " + word))
+    finite = lambda word: need(math.isfinite(float(word)), "JSON holds " + word[:20]) or float(word)  # noqa: E731
+    return json.loads(text, object_pairs_hook=once, parse_constant=finite, parse_float=finite)
 def hex_float(text):
     value = float.fromhex(text[:32])
     need(math.isfinite(value) and (value + 0.0).hex() == text, "a claim is not written as float.hex writes a number")
@@ -65,23 +65,21 @@ def read_tensors(given):
     tensors = {}
     for name, entry in given.items():
         raw, shape = base64.b64decode(entry["data"], validate=True), tuple(entry["shape"])
-        need(base64.b64encode(raw).decode() == entry["data"], name + " is not canonical base64")
-        need(min(shape, default=1) >= 0 and len(raw) == 8 * math.prod(shape), name + " has other bytes than its shape")
+        fit = base64.b64encode(raw).decode() == entry["data"] and len(raw) == 8 * math.prod(shape)
+        need(fit and min(shape, default=1) >= 0, name + " has other bytes than its shape, or no canonical base64")
         tensors[name] = shape, raw, entry["dtype"]
     return tensors
 def digest_of(label, structure, tensors):
-    sha = hashlib.sha256(json.dumps([*label, structure], sort_keys=True).encode())
-    for name in sorted(tensors):
-        sha.update(f"|{name}|{tensors[name][0]}|".encode() + tensors[name][1])
-    return sha.hexdigest()
-def numbers(tensors, name, *shape, kind="d"):
-    """Finite floats, or integers (kind q), of a tensor, flat; each is taken once. None in shape: any length."""
+    parts = [f"|{name}|{tensors[name][0]}|".encode() + tensors[name][1] for name in sorted(tensors)]
+    return hashlib.sha256(b"".join([json.dumps([*label, structure], sort_keys=True).encode(), *parts])).hexdigest()
+def numbers(tensors, name, *shape, kind="d", below=math.inf):
+    """Floats, or integers (kind q), of a tensor, |v| < below, flat; each is taken once. None in shape: any length."""
     need(name in tensors, name + " is missing")
     found, raw, dtype = tensors.pop(name)
     same = len(found) == len(shape) and all(n in (None, m) for n, m in zip(shape, found))
     need(same and dtype == {"d": "f8", "q": "i8"}[kind], name + " has another type or shape")
     values = struct.unpack(f"<{len(raw) // 8}{kind}", raw)
-    need(all(map(math.isfinite, values)), name + " holds nan or inf")
+    need(all(abs(v) < below for v in values), name + " holds nan, inf, or numbers beyond their bits")
     need(struct.pack(f"<{len(values)}{kind}", *[v + 0 for v in values]) == raw, name + " holds -0.0")
     return list(values)
 def cut(flat, width):
@@ -108,8 +106,7 @@ def read_trunk(entry, prefix, tensors, n_inputs, claimed):
         need(rows and norm_of(rows, e, norm) <= claim, f"{prefix}.{k} has a larger norm than claimed")
         need(not convex or k == 0 or all(min(r) >= 0 and sum(r) == 1 << e for r in rows), "a row that is no average")
         bias, width = bias + max(map(abs, map(Fraction, numbers(tensors, f"{prefix}.{k}.bias", len(rows))))), len(rows)
-        layers.append((rows, e))
-        sizes.append(1 if word == "rectify" else int(word[5:]))
+        layers, sizes = [*layers, (rows, e)], [*sizes, 1 if word == "rectify" else int(word[5:])]
         need(word in (f"sort {sizes[k]}", "rectify") and sizes[k] > 0 == width % sizes[k], "an activation")
     need(len(entry["outputs"]) == width, "a trunk with other outputs than rows")
     trunk = Record(convex=convex, outputs=entry["outputs"], layers=layers, sizes=sizes, bias=bias)
@@ -124,13 +121,12 @@ def read_trunk(entry, prefix, tensors, n_inputs, claimed):
     return trunk
 def shares_of(trunk, row):
     """[low, high], e: unit k of the first layer has a share of output `row` in [low_k, high_k] / 2^e, everywhere."""
-    ends, total = [[int(k == row) for k in range(len(trunk.outputs))]] * 2, 0
-    for (rows, e), size in each(trunk.layers[:0:-1], trunk.sizes[-2::-1]):
+    ends = [[int(k == row) for k in range(len(trunk.outputs))]] * 2
+    for (rows, _), size in each(trunk.layers[:0:-1], trunk.sizes[-2::-1]):
         for side, extreme in enumerate((min, max)):  # weights are >= 0; sorting may order a group in any way
             passed = [sum(map(int.__mul__, column, ends[side])) for column in zip(*rows)]
             ends[side] = [extreme(passed[k - k % size : k - k % size + size]) for k in range(len(passed))]
-        total += e
-    return ends, total
+    return ends, sum(e for _, e in trunk.layers[1:])
 def slopes_of(trunk, row):
     """A function of {model column: rate >= 0}: bounds of the sum of rate * slope over all gradients of one output."""
     if not trunk.convex:
@@ -147,8 +143,6 @@ def slopes_of(trunk, row):
             for k in way:
                 step = min(left, room[k])
                 total, left = total + step * values[k], left - step
-                if not left:
-                    break
             ends.append(Fraction(total, below << e + shift))
         return ends
     return between
@@ -158,21 +152,20 @@ def read_column(entry, prefix, tensors, kind="d"):
         height = len(entry["categories"]) + 2
         flat = numbers(tensors, prefix + ".table", height, None, kind=kind)
         *known, _, missing = rows = cut(flat, len(flat) // height)
-        rises = all(a <= b for one, two in pairwise(known) for a, b in each(one, two))
-        need(rises or not entry["ordered"], "a table of ordered categories that falls")
+        rises = all(a <= b for one, two in pairwise(known) for a, b in each(one, two)) or not entry["ordered"]
+        need(rises and len({*entry["categories"]}) == len(known), "ordered categories that fall, or one twice")
         low, high = (known[0], known[-1]) if entry["ordered"] and known else (None, None)
         return Record(name=entry["name"], width=len(missing), rates=None, low=low, high=high, missing=missing,
                       limits=[max(map(abs, values)) for values in zip(*rows)])
-    low, high, maps, floats, n = [], [], [], kind == "d", sum(entry["knots"])  # integers are clamped to the knots
+    ends, maps, at, floats, n = [], [], 0, kind == "d", sum(entry["knots"])  # integers: flat beyond the knots
     knots, values = numbers(tensors, prefix + ".knots", n), numbers(tensors, prefix + ".values", n, kind=kind)
     tails = numbers(tensors, prefix + ".tails", len(entry["knots"]), 2) if floats else [0] * 2 * n
     for m, count in enumerate(entry["knots"]):
-        at, (left, right) = sum(entry["knots"][:m]), tails[2 * m : 2 * m + 2]
-        k, v = knots[at : at + count], values[at : at + count]
+        k, v, (left, right), at = knots[at : at + count], values[at : at + count], tails[2 * m : 2 * m + 2], at + count
         need(0 < count == len(set(k)) and [k, v] == [sorted(k), sorted(v)] and min(left, right) >= 0, "a falling map")
         steps = each(pairwise(map(Fraction, k)), pairwise(map(Fraction, v)))
         maps.append((k, [Fraction(left), *((d - c) / (b - a) for (a, b), (c, d) in steps), Fraction(right)]))
-        low, high = [*low, -math.inf if left else v[0]], [*high, math.inf if right else v[-1]]
+        ends.append((-math.inf if left else v[0], math.inf if right else v[-1]))
     need(maps and all(float(s) < math.inf for _, slopes in maps for s in slopes), "a map without finite slopes")
     need(floats or max(map(abs, knots)) <= 2.0**960, "knots so far apart that differences overflow")
     left = [-math.inf, *knots] if floats else sorted({*knots})[:-1] or knots
@@ -180,9 +173,18 @@ def read_column(entry, prefix, tensors, kind="d"):
     present = [v for v in [entry["present"]] if v is not None]
     missing = numbers(tensors, prefix + ".missing", len(maps + present), kind=kind) if entry["missing"] else None
     need(all(map(math.isfinite, present)) and (missing or not present), "an indicator without its values")
-    low, high = low + present, high + present
+    low, high = map(list, zip(*ends, *zip(present, present)))
     return Record(name=entry["name"], width=len(low), rates=rates, low=low, high=high, missing=missing,
-                  limits=[max(map(abs, ends)) for ends in each(low, high, missing or low)])
+                  limits=[max(map(abs, some)) for some in each(low, high, missing or low)])
+def free_layers(count):
+    return [f"free.{k}.{part}" for k in range(count) for part in ("weight", "bias")]
+def check_ends(entries, link, n):
+    """Few enough pieces to be checked in seconds, and a label for each class; whether there are several classes."""
+    pieces, labels = sum(len(e["knots"]) ** 2 * sum(e["knots"]) for e in entries if "knots" in e), link["labels"] or ()
+    need(pieces <= MOST_PIECES, "more maps^2 * knots than 2^26")
+    sizes = {"none": (n, 0, 0), "identity": (1, 0, 0), "log": (1, 0, 0), "logit": (1, 2, 2), "softmax": (n, n, n)}
+    need(sizes.get(link["name"]) == (n, len(labels), len({*labels})), "a link without a label for each class")
+    return link["name"] == "softmax"
 def word_of(column):
     signs = {(w > 0) - (w < 0) for w in column} - {0}
     return "none" if len(signs) > 1 else {0: "flat", 1: "increasing", -1: "decreasing"}[sum(signs)]
@@ -220,11 +222,8 @@ def check_features(entries, columns, n_promised, words, slopes, softmax):
             kinds = [f"{kind} [{a:.6g}, {b:.6g}]" for kind, (a, b) in each(kinds, claimed)] if proved else kinds
         lines.append(f"  {title}: {', '.join(kinds)}" + (f"; missing: {place}" if place else ""))
     return lines
-def check_network(document):
+def check_network(structure, claims, tensors):
     """Kind real+ordered: slopes of f in exact arithmetic and directions of its float64 evaluation; lines to print."""
-    structure, claims, tensors = document["structure"], document["claims"], read_tensors(document["tensors"])
-    need(fits(structure, NETWORK) and fits(claims, CLAIMS) and document["arithmetic"] == ARITHMETIC, "unknown content")
-    need(digest_of(("monolip.FrozenNetwork", 1), structure, tensors) == document["digest"], "the digest of the network")
     weights, members = list(map(Fraction, numbers(tensors, "member_weights", len(structure["members"])))), []
     need(weights and min(weights) >= 0 and sum(weights) == 1, "member weights that are no average")
     n_inputs, bounds, words = tensors["lower"][0][0], [], []
@@ -248,91 +247,88 @@ def check_network(document):
                  for own in bounds]
         return [(min(a for a, _ in pairs), max(b for _, b in pairs)) for pairs in found]
     free = structure["free_branch"]  # nothing is claimed of it, of a set beyond its intervals, or of what was asked for
-    n_promised = n_inputs - (tensors[f"free.{len(free) - 1}.bias"][0][0] if free else 0)
-    n_free = tensors["free.0.weight"][0][1] if free else 0
+    shapes = [tensors[f"free.{len(free) - 1}.bias"][0], tensors["free.0.weight"][0]] if free else [(0,), (0, 0)]
+    n_promised, n_free = n_inputs - shapes[0][0], shapes[1][1]
     ends = structure.get("ends", {"inputs": None, "raw_promise": None, "link": None})
-    asked = ["lower", "upper", *["set.matrix", "set.limits"] * structure["slope_set"]]
-    asked += [f"free.{k}.{part}" for k in range(len(free or ())) for part in ("weight", "bias")]
+    asked = ["lower", "upper", *["set.matrix", "set.limits"] * structure["slope_set"], *free_layers(len(free or ()))]
     for name in asked + ["raw.lower", "raw.upper"] * (ends["raw_promise"] is not None):
         numbers(tensors, name, *tensors[name][0])
+    softmax = check_ends(ends["inputs"] or (), ends["link"] or {"name": "none", "labels": None}, len(outputs))
     link, raw = ends["link"], [read_column(c, f"inputs.{i}", tensors) for i, c in enumerate(ends["inputs"] or ())]
-    softmax = link is not None and link["name"] == "softmax"
-    labels = {"identity": (1, 0, 0), "log": (1, 0, 0), "logit": (1, 2, 2), "softmax": (len(outputs),) * 3}
-    sizes = link and (len(outputs), len(link["labels"] or ()), len(set(link["labels"] or ())))
-    need(link is None or labels[link["name"]] == sizes, "a link without a label for each class")
     names, more = structure["feature_names"] or [None] * n_inputs, structure["free_names"] or [None] * n_free
     need(not tensors and [len(names), len(more)] == [n_inputs, n_free], "names or tensors that belong to nothing")
     plain = [Record(name=name, width=1, rates=[(Fraction(1),)], low=[-1], high=[1], missing=None)
              for name in names[:n_promised] + more]
     need(n_promised > 0 and sum(c.width for c in raw or plain) == len(plain), "columns that are not the model's")
-    for given in (structure["feature_names"], structure["free_names"], [column.name for column in raw]):
-        need(len(given or ()) == len(set(given or ())), "two features of one name")
+    for given in (names, [column.name for column in plain], [column.name for column in raw]):
+        need(len({*given} - {None}) == len(given) - given.count(None), "two features of one name")
     lines = check_features(claims["model"], plain, n_promised, words, slopes, softmax)
     need((claims["raw"] is None) == (ends["inputs"] is None) == (not raw), "raw features, where there are any")
     lines = check_features(claims["raw"], raw, n_promised, words, slopes, softmax) if raw else lines
     form = "convex form: directions hold bit for bit" if convex else "paper form: in exact arithmetic only"
     return [f"{len(members)} members, {len(outputs)} outputs, {form}; link {json.dumps(link)}", *lines]
-def whole_trunk(entry, prefix, tensors, limits, one, clamp):
+def whole_trunk(entry, prefix, tensors, limits, one, bits):
     """Integer layers: rows U and a bound of each output, and of every sum, while |X| <= limits (section 8)."""
+    clamp, wide = 2 ** (bits["activation_bits"] - 1) - 1, 2 ** (bits["weight_bits"] - 1)
     convex, sizes, z, most, first = entry["form"] == "convex", [*entry["group_sizes"], 1], limits, 0, []
     for k, size in enumerate(sizes):
         bias, last = numbers(tensors, f"{prefix}.{k}.bias", None, kind="q"), k == len(sizes) - 1
-        rows = cut(numbers(tensors, f"{prefix}.{k}.weight", len(bias), len(z), kind="q"), len(z))
+        rows = cut(numbers(tensors, f"{prefix}.{k}.weight", len(bias), len(z), kind="q", below=wide), len(z))
         totals, first = [sum(map(abs, row)) for row in rows], first or rows
         good = min(map(min, rows)) >= 0 and {*totals} == {one} if convex else last or max(totals) <= one
         need((k == 0 or good) and size > 0 == len(rows) % size, f"{prefix}.{k} breaks the rules of its form")
         sums = [sum(map(int.__mul__, map(abs, row), z)) + abs(b) for row, b in each(rows, bias)]
-        most, z = max(most, *sums), [a // one + 1 if last or not clamp else min(a // one + 1, clamp) for a in sums]
-        z = [max(z[j - j % size : j - j % size + size]) for j in range(len(z))]
+        most, z = max(most, *sums), [a // one + 1 for a in sums]
+        need(last or bits["saturate"] or max(z) <= clamp, "activations beyond their bits")
+        z = z if last else [min(max(z[j - j % size : j - j % size + size]), clamp) for j in range(len(z))]
     if convex:
         return [first] * len(rows), z, most
-    center = cut(numbers(tensors, prefix + ".residual", len(rows), len(limits), kind="q"), len(limits))
+    center = cut(numbers(tensors, prefix + ".residual", len(rows), len(limits), kind="q", below=wide), len(limits))
     caps = [-(-max(map(abs, column)) // one) for column in zip(*first)]  # the floor lemma needs whole numbers
     z = [v + sum(map(int.__mul__, map(abs, row), limits)) for v, row in each(z, center)]
     ends = [[[c * one + s * cap * (a if sizes[1:] else one) for c, cap in each(row, caps)] for s in (-1, 1)]
             for row, a in each(center, totals)]
     return ends, z, max(most, *z)
-
-def check_fixed_point(document):
+def check_fixed_point(structure, claims, tensors):
     """Kind fixed-point: directions of the deployed integers, slopes up to a margin, and that no sum overflows."""
-    structure, claims, tensors = document["structure"], document["claims"], read_tensors(document["tensors"])
-    need(fits(structure, FIXED) and fits(claims, WHOLE) and document["arithmetic"] == INTEGERS, "unknown content")
-    need(digest_of(("monolip.FixedPointNetwork", 1), structure, tensors) == document["digest"], "the network's digest")
     bits, link, members, free = (structure[key] for key in ("format", "link", "members", "free"))
-    need(all(1 < bits[name] < 64 for name in BITS) and abs(link["unit"]) <= 900, "an impossible format")
-    one, clamp = 1 << bits["shift"], bits["saturate"] * (2 ** (bits["activation_bits"] - 1) - 1)
+    possible = all(1 < bits[name] < 64 for name in BITS) and re.fullmatch("[A-Za-z0-9 ._-]{1,40}", bits["name"])
+    possible = possible and (hex_float(link["offset"]) == 0 or link["name"] == "identity")
+    need(possible and abs(link["unit"]) <= 900, "an impossible format, a name that may not be printed, or an offset")
+    one, n = 1 << bits["shift"], sum(len(trunk["outputs"]) for trunk in members[0])
+    softmax, rows = check_ends(structure["columns"], link, n), [[] for _ in range(n)]
     columns = [read_column(entry, f"columns.{i}", tensors, "q") for i, entry in enumerate(structure["columns"])]
     limits = [max(v, 1) for column in columns for v in column.limits] + (free["limits"] if free else [])
     need(0 < min(limits) <= max(limits) < min(2 ** (bits["input_bits"] - 1), 2**30 + 1), "inputs beyond their bits")
-    columns += [Record(name=c["name"], width=0, low=None, rates=None) for c in (free["columns"] if free else [])]
-    shares, n = numbers(tensors, "member_weights", None, kind="q"), sum(len(t["outputs"]) for t in members[0])
-    rows, total, most, steps = [[] for _ in range(n)], [one // 2] * n, 0, []
+    n_promised, more = sum(column.width for column in columns), enumerate(free["columns"] if free else ())
+    columns += [read_column(entry, f"free.columns.{i}", tensors) for i, entry in more]
+    shares, total, most, steps = numbers(tensors, "member_weights", None, kind="q"), [one // 2] * n, 0, []
     for m, (share, member) in enumerate(each(shares, members)):
         need(sorted(k for trunk in member for k in trunk["outputs"]) == list(range(n)), "outputs of members differ")
         for t, entry in enumerate(member):
-            own, reach, sums = whole_trunk(entry, f"member.{m}.trunk.{t}", tensors, limits, one, clamp)
+            own, reach, sums = whole_trunk(entry, f"member.{m}.trunk.{t}", tensors, limits, one, bits)
             for k, units, bound in each(entry["outputs"], own, reach):
                 rows[k], total[k], most = rows[k] + units, total[k] + share * bound, max(most, sums)
     most, words = max(most, *total), [[word_of(column) for column in zip(*own)] for own in rows]
     held = [name for name, b in (("int64", 63), ("float64", 53), ("int32", 31), ("float32", 24)) if most < 2**b]
     need(min(shares) >= 0 and sum(shares) == one, "member weights that are no average")
     need(most < 2 ** (bits["accumulator_bits"] - 1) and claims["carriers"] == held, f"sums reach {most}: {held}")
-    outputs = {"none": n, "identity": 1, "log": 1, "logit": 1, "softmax": len(link["labels"] or ())}
-    need(outputs.get(link["name"]) == n, "a link of other outputs")
     need(0 <= link["factor"] * 2 * (max(total) // one + 1) < 2**63 and 0 <= link["shift"] < 64, "exponentials")
-    need(all(name.split(".")[0] in ("free", "vectors") for name in tensors), "content left over")  # these claim nothing
-    need(len({column.name for column in columns}) == len(columns), "two features of one name")
-    scale, still = Fraction(2) ** -link["unit"] / one, [0] * bool(clamp)  # a clamp between layers can stop any movement
+    known = ["vectors.inputs", "vectors.outputs"] * structure["vectors"]  # of these and the branch nothing is claimed
+    known += ["free.rates", *free_layers(len(free["activations"]))] if free else []
+    need(sorted(known) == sorted(tensors) and len({c.name for c in columns}) == len(columns), "a tensor or name twice")
+    scale, still = Fraction(2) ** -link["unit"] / one, [0] * bits["saturate"]  # a clamp can stop any movement
     def slopes(stretches):
         steps.append([max(sum(abs(r[j]) for j in stretches[0]) for r in own) for own in rows])
         found = [[sum(r[j] * v for j, v in s.items() if v) for s in stretches for r in own] + still for own in rows]
         return [(min(values) * scale, max(values) * scale) for values in found]
-    lines = check_features(claims["raw"], columns, len(limits), words, slopes, link["name"] == "softmax")
+    lines = check_features(claims["raw"], columns, n_promised, words, slopes, softmax)
     margins = [(own, map(hex_float, e["margin"])) for own, e in each(steps, [e for e in claims["raw"] if e["real"]])]
     enough = all((a * (1 + Fraction(1, 2**19)) + one) * scale <= b for pair in margins for a, b in each(*pair))
     need(enough and all(e["real"] or e["margin"] is None for e in claims["raw"]), "a margin that is too small")
-    return [f"{bits['name']}, sums below 2^{most.bit_length()}, exact in {held}; link {json.dumps(link)}", *lines]
-KINDS = {"real+ordered": check_network, "fixed-point": check_fixed_point}
+    return [f"{json.dumps(bits['name'])}, sums < 2^{most.bit_length()}, exact: {held}; link {json.dumps(link)}", *lines]
+KINDS = {"real+ordered": (check_network, "monolip.FrozenNetwork", NETWORK, CLAIMS, ARITHMETIC),
+         "fixed-point": (check_fixed_point, "monolip.FixedPointNetwork", FIXED, WHOLE, INTEGERS)}
 def main(arguments):
     try:
         (path,) = arguments
@@ -340,7 +336,11 @@ def main(arguments):
         need(fits(document, DOCUMENT) and document["kind"] in KINDS, "not a monolip certificate of version 1")
         body = json.dumps({key: value for key, value in document.items() if key != "sha256"}, sort_keys=True)
         need(hashlib.sha256(body.encode()).hexdigest() == document["sha256"], "sha256 of the document")
-        lines = KINDS[document["kind"]](document)
+        (check, label, *expected), tensors = KINDS[document["kind"]], read_tensors(document["tensors"])
+        content = [document[key] for key in ("structure", "claims", "arithmetic")]
+        need(all(map(fits, content, expected)), "unknown content")
+        need(digest_of((label, 1), content[0], tensors) == document["digest"], "the digest of the network")
+        lines = check(*content[:2], tensors)
     except Exception as error:  # whatever is wrong with a document, it is no proof
         print("REJECTED:", ascii(f"{error} ({type(error).__name__})"))
         return 1

@@ -95,6 +95,11 @@ class FixedPointNetwork:
                     f"a trunk takes the {len(self.limits)} integers of its inputs; got {trunk.n_features}; match them."
                 )
             trunk.check(self.format.shift)
+            if trunk.largest_weight >= 2 ** (self.format.weight_bits - 1):
+                raise StructureError(
+                    f"weights have {self.format.weight_bits} bits in format {self.format.name!r}; got "
+                    f"{trunk.largest_weight}; compile with a wider format."
+                )
         if max(self.limits) >= 2 ** (self.format.input_bits - 1):
             raise StructureError(f"inputs have {self.format.input_bits} bits; got {max(self.limits)}; compile again.")
         if self.reach >= 2 ** (self.format.accumulator_bits - 1) or self.link.reach(self.reach_of_outputs) >= 2**63:
@@ -102,7 +107,16 @@ class FixedPointNetwork:
                 f"every sum must stay below 2^{self.format.accumulator_bits - 1} in format {self.format.name!r}; got "
                 f"up to {self.reach}; compile with a wider format or shorter ranges."
             )
+        if not self.format.saturate and self._reaches[2] >= 2 ** (self.format.activation_bits - 1):
+            raise StructureError(
+                f"activations have {self.format.activation_bits} bits in format {self.format.name!r}; got up to "
+                f"{self._reaches[2]}; compile with a wider format or shorter ranges."
+            )
         if self.vectors is not None:
+            shapes = [np.shape(v) for v in self.vectors]
+            rows = shapes[0][0] if shapes[0] else 0
+            if shapes != [(rows, len(self.limits)), (rows, self.n_outputs)] or not rows:
+                raise StructureError(f"known vectors are rows of inputs and outputs; got {shapes}; compile again.")
             object.__setattr__(self, "vectors", tuple(locked_ints(v) for v in self.vectors))
 
     @cached_property
@@ -111,18 +125,18 @@ class FixedPointNetwork:
         return [*self.inputs.limits, *(self.free.limits if self.free else ())]
 
     @cached_property
-    def _reaches(self) -> tuple[int, int, bool]:
-        """Bounds of every partial sum and of every output, and whether a clamp between layers can be met."""
+    def _reaches(self) -> tuple[int, int, int]:
+        """Bounds of every partial sum, of every output, and of every activation before it is clamped."""
         shift, limit = self.format.shift, self.format.limit
-        most, largest, clamps = 0, 0, False
+        most, activations = 0, 0
         total = np.zeros(self.n_outputs, dtype=object) + (1 << (shift - 1))
         for share, member in zip(self.member_weights.tolist(), self.members, strict=True):
             for trunk in member:
-                sums, outputs, met = trunk.reach(self.limits, shift, limit)
-                most, clamps = max(most, sums), clamps or met
+                sums, outputs, hidden = trunk.reach(self.limits, shift, limit)
+                most, activations = max(most, sums), max(activations, hidden)
                 total[list(trunk.outputs)] += share * np.array(outputs, dtype=object)
         largest = max(int(v) for v in (total >> shift) + 1)
-        return max(most, *total.tolist()), largest, clamps
+        return max(most, *total.tolist()), largest, activations
 
     @property
     def reach(self) -> int:
@@ -136,7 +150,7 @@ class FixedPointNetwork:
     @property
     def saturates(self) -> bool:
         """Whether some input inside the declared ranges could meet a clamp between layers."""
-        return self._reaches[2]
+        return self.format.limit is not None and self._reaches[2] > self.format.limit
 
     @property
     def carriers(self) -> tuple[str, ...]:
@@ -200,7 +214,8 @@ class FixedPointNetwork:
 
     def decide(self, f: IntArray) -> IntArray:
         """Position of the decided class: the second of two where f > 0; the first largest of more. Shape (n,)."""
-        return np.asarray(f[:, 0] > 0 if f.shape[1] == 1 else f.argmax(axis=1)).astype(np.int64)
+        zero = max(min(self.link.threshold, 2**62), -(2**62))  # an identity link may have an offset
+        return np.asarray(f[:, 0] > zero if f.shape[1] == 1 else f.argmax(axis=1)).astype(np.int64)
 
     def self_test(self, evaluate: Evaluate | None = None) -> None:
         """Raise PrecisionError unless `evaluate` (integers in, integers out) gives the known outputs, in any batch.

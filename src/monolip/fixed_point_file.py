@@ -140,7 +140,7 @@ def take_apart(network: FixedPointNetwork) -> tuple[dict[str, Any], Tensors]:
             for m, member in enumerate(network.members)
         ],
         "link": {"name": link.name, "labels": list(link.link.labels) if link.link and link.link.labels else None}
-        | {"unit": link.unit, "factor": link.factor, "shift": link.shift},
+        | {"unit": link.unit, "factor": link.factor, "shift": link.shift, "offset": link.offset.hex()},
         "free": None,
         "vectors": network.vectors is not None,
     }
@@ -187,7 +187,7 @@ def put_together(structure: dict[str, Any], tensors: Tensors) -> FixedPointNetwo
     named = structure["link"]
     labels = None if named["labels"] is None else tuple(named["labels"])
     meaning = None if named["name"] == "none" else OutputLink(named["name"], labels)
-    link = FixedLink(meaning, named["unit"], named["factor"], named["shift"])
+    link = FixedLink(meaning, named["unit"], named["factor"], named["shift"], float.fromhex(named["offset"]))
     free = None
     if structure["free"] is not None:
         entry = structure["free"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import reprlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,18 +11,20 @@ from .errors import StructureError
 
 __all__ = ["PRESETS", "FixedPointFormat"]
 
+_NAME = re.compile(r"[A-Za-z0-9 ._-]{1,40}")
+
 
 @dataclass(frozen=True)
 class FixedPointFormat:
     """Bits of weights, inputs, activations and sums.
 
     Args:
-        name: "wide", "narrow" or one's own.
+        name: "wide", "narrow" or one's own: up to 40 of A-Z a-z 0-9 space . _ -
         shift: mixing rows add up to 2^shift.
         input_bits: of integer inputs, sign included.
         activation_bits: of activations, sign included; those beyond input_bits are guard bits.
         accumulator_bits: every sum of products stays below 2^(accumulator_bits - 1); proved for each network.
-        weight_bits: of weights, sign included.
+        weight_bits: of weights of all layers and of residuals, sign included.
         saturate: whether activations are clamped to activation_bits; the unit may then be finer than the proof needs.
 
     Example:
@@ -39,9 +43,13 @@ class FixedPointFormat:
     def __post_init__(self) -> None:
         bits = (self.shift, self.input_bits, self.activation_bits, self.accumulator_bits, self.weight_bits)
         whole = all(type(v) is int for v in bits) and type(self.saturate) is bool and isinstance(self.name, str)
-        if not whole or not (2 <= self.shift <= 40 and 2 <= self.input_bits <= 30 and self.name):
+        if not whole or not (2 <= self.shift <= 40 and 3 <= self.input_bits <= 30):
             raise StructureError(
-                f"a format has whole numbers of bits, shift 2 to 40 and input_bits 2 to 30; got {self!r}; see PRESETS."
+                f"a format has whole numbers of bits, shift 2 to 40 and input_bits 3 to 30; got {self!r}; see PRESETS."
+            )
+        if not _NAME.fullmatch(self.name):  # it is printed, and may come from a stranger's file
+            raise StructureError(
+                f"the name of a format has 1 to 40 of A-Z a-z 0-9 space . _ -; got {reprlib.repr(self.name)}; pick one."
             )
         if not (self.input_bits <= self.activation_bits <= 40 and 8 <= self.accumulator_bits <= 63):
             raise StructureError(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class FixedLink:
         link: what the outputs mean; None for the outputs themselves.
         unit: one output unit is 2^-unit.
         factor, shift: log2(e) as factor / 2^(shift + 24 - unit); 0 and 0 for identity.
+        offset: identity only: a constant added to f 2^-unit in one correctly rounded float64 addition, which keeps
+            every order; a large mean of the target so takes no bits from the integers.
 
     Example:
         >>> logit = FixedLink(OutputLink("logit", ("no", "yes")), 16, 12102203, 15)
@@ -57,6 +60,7 @@ class FixedLink:
     unit: int
     factor: int
     shift: int
+    offset: float = 0.0
 
     def __post_init__(self) -> None:
         numbers = (self.unit, self.factor, self.shift)
@@ -67,6 +71,11 @@ class FixedLink:
                 "a fixed-point link has whole numbers: a unit, and for exponentials a positive factor and a shift; got "
                 f"{numbers}; compile again."
             )
+        if type(self.offset) is not float or not math.isfinite(self.offset):
+            raise StructureError(f"an offset is a finite float; got {self.offset!r}; compile again.")
+        if self.offset and self.name != "identity":
+            raise StructureError(f"only the identity link has an offset; got {self.offset} of {self.name}; drop it.")
+        object.__setattr__(self, "offset", self.offset + 0.0)  # -0.0 would be a second name of one network
 
     @property
     def name(self) -> str:
@@ -76,6 +85,11 @@ class FixedLink:
     def ceiling(self) -> int:
         """The largest exponential; as many of them as there are classes add up to less than 2^53."""
         return int(2 ** (_SUM - math.ceil(math.log2(max(2, len((self.link and self.link.labels) or ()))))))
+
+    @property
+    def threshold(self) -> int:
+        """The largest f with f 2^-unit + offset <= 0: scores beyond it are positive."""
+        return math.floor(-Fraction(self.offset) * Fraction(2) ** self.unit)
 
     def reach(self, most: int) -> int:
         """Bound of every product in `exponential` while outputs stay within +-most."""
@@ -88,11 +102,15 @@ class FixedLink:
         low = EXPONENTIALS[place]
         return low + (((EXPONENTIALS[place + 1] - low) * rest) >> _REST), y >> FRACTION
 
+    def scores(self, f: IntArray) -> FloatArray:
+        """f 2^-unit, exact, plus the offset, rounded once; keeps the shape."""
+        values = np.ldexp(f.astype(np.float64), -self.unit)
+        return values + self.offset if self.offset else values
+
     def apply(self, f: IntArray) -> FloatArray:
         """(n, n_outputs) integers -> predictions (n,), class probabilities (n, n_classes), or without link values."""
         if self.name in ("none", "identity"):
-            values = np.ldexp(f.astype(np.float64), -self.unit)
-            return values if self.link is None else values[:, 0]
+            return self.scores(f) if self.link is None else self.scores(f)[:, 0]
         if self.name == "log":
             mantissa, exponent = self.exponential(f[:, 0])
             return np.ldexp(mantissa.astype(np.float64), exponent - 26)
@@ -110,4 +128,4 @@ class FixedLink:
         return total
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FixedLink, (self.link, self.unit, self.factor, self.shift)
+        return FixedLink, (self.link, self.unit, self.factor, self.shift, self.offset)

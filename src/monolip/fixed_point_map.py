@@ -50,7 +50,9 @@ class FixedMap:
     def __post_init__(self) -> None:
         knots, nodes = locked(to_floats(self.knots)), locked_ints(self.nodes)
         shaped = knots.ndim == 1 and knots.size and knots.shape == nodes.shape
-        if not shaped or not (np.abs(knots) <= LARGEST).all() or not (np.diff(knots) > 0).all():
+        if shaped and not (np.abs(knots) <= LARGEST).all():
+            raise StructureError("knots are numbers within +-2^960; got larger ones; rescale the column.")
+        if not shaped or not (np.diff(knots) > 0).all():
             raise StructureError("a fixed-point map has increasing finite knots, one node each; got others; sort them.")
         if (np.diff(nodes) < 0).any() or np.abs(nodes).max() > WIDEST:
             raise StructureError(f"nodes never fall and stay within +-{WIDEST}; got others; compile again.")
@@ -59,7 +61,9 @@ class FixedMap:
         try:
             _ = self.pieces
         except OverflowError:
-            raise StructureError("knots must be so far apart that rates are finite; got others; merge them.") from None
+            raise StructureError(
+                "knots must be so far apart that rates are finite; got others; rescale the column, or merge them."
+            ) from None
 
     @cached_property
     def slopes(self) -> tuple[Fraction, ...]:

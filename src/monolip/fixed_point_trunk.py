@@ -92,22 +92,22 @@ class FixedTrunk:
                     f"integer rows of layer {k} must be {rule} 2^{shift}; got others; compile the network again."
                 )
 
-    def reach(self, limits: Sequence[int], shift: int, saturate: int | None) -> tuple[int, list[int], bool]:
-        """For |X_j| <= limits[j]: a bound of every partial sum, of every output, and whether a clamp can be met."""
-        z, most, clamps = np.array([int(v) for v in limits], dtype=object), 0, False
+    def reach(self, limits: Sequence[int], shift: int, saturate: int | None) -> tuple[int, list[int], int]:
+        """For |X_j| <= limits[j]: a bound of every partial sum, of every output, and of activations before a clamp."""
+        z, most, largest = np.array([int(v) for v in limits], dtype=object), 0, 0
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             sums = np.abs(weight.astype(object)) @ z + np.abs(bias.astype(object))
             most = max(most, *sums.tolist())
             z = (sums >> shift) + 1  # rounding down adds at most one to a magnitude
             if k < len(self.group_sizes):
+                largest = max(largest, *z.tolist())
                 if saturate is not None:
-                    clamps |= bool((z > saturate).any())
                     z = np.minimum(z, saturate)
                 size = self.group_sizes[k]
                 z = np.repeat(z.reshape(-1, size).max(axis=1), size)
         if self.residual is not None:
             z = z + np.abs(self.residual.astype(object)) @ np.array([int(v) for v in limits], dtype=object)
-        return max(most, *z.tolist()), z.tolist(), clamps
+        return max(most, *z.tolist()), z.tolist(), largest
 
     def evaluate(self, x: Array, shift: int, saturate: int | None) -> Array:
         """f in the type of x, which must hold `reach`. Shape (n, d) -> (n, n_outputs)."""
@@ -119,6 +119,12 @@ class FixedTrunk:
                     z = np.clip(z, -saturate, saturate)
                 z = sort_groups(z, self.group_sizes[k])
         return z if self.residual is None else z + x @ self.residual.T.astype(x.dtype)
+
+    @property
+    def largest_weight(self) -> int:
+        """The largest magnitude of any weight or residual."""
+        parts = [*self.weights, *([] if self.residual is None else [self.residual])]
+        return max(max(abs(int(part.min())), abs(int(part.max()))) for part in parts)
 
     def rows_of(self, row: int, shift: int) -> IntArray:
         """Rows U over 2^shift: from X to X + D the output changes by between floor(min U.D) and ceil(max U.D).

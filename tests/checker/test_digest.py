@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from monolip.certify import certify
+from monolip.certify.fixed_point import compile_fixed_point
 
 from .documents import CHECKER, networks
 
@@ -49,3 +50,19 @@ def test_damaged_model_files_are_rejected(tmp_path):
         assert run(tmp_path / "changed")[0] == 1
     assert run(tmp_path / "no such file")[0] == 1
     assert run()[0] == 1
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_file_whose_types_were_swapped_is_rejected(fixed, tmp_path):
+    """The digest covers bytes: integers read as floats are another network of the same digest."""
+    network = networks()["convex"]
+    network = compile_fixed_point(network, input_ranges=[(-4.0, 4.0)] * network.n_features) if fixed else network
+    network.save(tmp_path / "model")
+    assert run(tmp_path / "model") == (0, network.digest)
+    data = (tmp_path / "model").read_bytes()
+    swap = {b"F64": b"I64", b"I64": b"F64"}
+    for kind in swap:
+        for at in [at for at in range(len(data)) if data[at : at + 3] == kind]:
+            (tmp_path / "changed").write_bytes(data[:at] + swap[kind] + data[at + 3 :])
+            status, said = run(tmp_path / "changed")
+            assert (status, said[:8]) == (1, "REJECTED")

@@ -194,6 +194,24 @@ def an_indicator_without_missing_values(d):
     del d["tensors"]["inputs.0.missing"]
 
 
+@tamper()
+def an_ordered_category_that_stands_twice(d):
+    d["structure"]["ends"]["inputs"][3]["categories"] = ["lo", "hi", "lo"]
+
+
+@tamper()
+def a_number_beyond_floats_in_what_was_seen(d):
+    d["structure"]["ends"]["inputs"][0]["seen"] = [0.0, 1.0, math.inf]  # written as 1e999 by a forger
+
+
+@tamper("free branch")
+def one_name_promised_and_free(d):
+    names = d["structure"]["feature_names"]
+    assert names
+    d["structure"]["free_names"][0] = names[0]
+    d["claims"]["model"][-len(d["structure"]["free_names"])]["name"] = names[0]
+
+
 # --- claims ---
 
 

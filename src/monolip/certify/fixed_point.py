@@ -18,14 +18,17 @@ from numpy.typing import ArrayLike, NDArray
 from monolip.certify.fixed_point_claims import fixed_point_directions, rows_of_output
 from monolip.certify.fixed_point_columns import declared_ranges, float_columns, integer_column, largest_values
 from monolip.certify.fixed_point_forms import fit_for_integers, paper_forms, residual_units, steepest_slope
+from monolip.certify.fixed_point_nearness import require_nearness
+from monolip.certify.fixed_point_offset import without_offset
 from monolip.certify.fixed_point_rounding import apportion
 from monolip.certify.fixed_point_trunks import Units, bound_of, integer_trunk
+from monolip.certify.fixed_point_vectors import with_vectors
 from monolip.errors import FreezeError, InputError, StructureError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_format import PRESETS, FixedPointFormat
 from monolip.fixed_point_inputs import FixedFree, FixedInputs
 from monolip.fixed_point_link import FRACTION, FixedLink
-from monolip.frozen import FrozenNetwork
+from monolip.frozen import FrozenNetwork, Trunk
 from monolip.output_link import OutputLink
 
 __all__ = ["compile_fixed_point"]
@@ -34,7 +37,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _TRIES = 6  # how often the unit is doubled before the format is called too narrow
-_VECTORS = 61  # random known vectors, beside zero and the two corners
+_SMALLEST = 2.0**-900  # of magnitudes: rates stay finite
 
 
 def compile_fixed_point(
@@ -51,6 +54,7 @@ def compile_fixed_point(
         preset: "wide" (sums below 2^53, exact in float64 and int64), "narrow" (int16 weights, int32 sums), or a format.
         input_ranges: {column: (low, high)} in raw units, or a pair per numeric column; inputs beyond are clamped.
             Default: where a column's maps move; for a linear column, four widths of its training data on either side.
+            Integers too coarse for the model (1e-3 of the spread of outputs) are refused.
         free_ranges: largest magnitude of each output of a free branch; not needed where it ends in tanh.
         headroom: bits by which the output unit is finer than the proof needs; activations that grow beyond their bits
             are then clamped, which keeps every direction and every cap. Only for formats that saturate.
@@ -73,18 +77,21 @@ def compile_fixed_point(
         raise InputError(f"a preset is one of {', '.join(PRESETS)} or a FixedPointFormat; got {preset!r}; pass one.")
     if type(headroom) is not int or headroom < 0 or (headroom and not chosen.saturate):
         raise InputError(f"headroom is a number of bits, 0 in a format that does not saturate; got {headroom!r}.")
-    source, frozen = frozen.digest, fit_for_integers(frozen, chosen)
+    given, (small, offset) = frozen, without_offset(frozen)
+    frozen = fit_for_integers(small, chosen)
     trunks = [trunk for member in frozen.members for trunk in member]
     columns, _ = float_columns(frozen)
     spans = declared_ranges(columns, input_ranges)
     inside = [v for column, span in zip(columns, spans, strict=True) for v in largest_values(column, span)]
     largest = np.array([*inside, *_free_limits(frozen, free_ranges)])
-    size = max(bound_of(trunk.form, largest) for trunk in trunks)
-    unit = chosen.activation_bits - 1 - math.ceil(math.log2(size or 1.0)) + headroom
+    size = _size(trunks, largest)
+    unit = chosen.activation_bits - 1 - math.ceil(math.log2(size)) + headroom
     problem: StructureError | None = None
     for _ in range(_TRIES):  # rounding may need a little more room than the real bound
         try:
-            return _checked(frozen, _build(frozen, chosen, unit, largest, spans, source))
+            network = _checked(frozen, _build(frozen, chosen, (unit, offset), largest, spans, given.digest))
+            require_nearness(given, network, input_ranges, headroom)
+            return network
         except StructureError as error:
             problem, unit = problem or error, unit - 1
     raise FreezeError(f"{problem} The network does not fit format {chosen.name!r}.")
@@ -105,9 +112,33 @@ def _free_limits(frozen: FrozenNetwork, given: ArrayLike | None) -> FloatArray:
     return limits
 
 
+def _size(trunks: list[Trunk], largest: FloatArray) -> float:
+    """A bound of every activation, inside what powers of two of a unit serve."""
+    tiny = largest[(largest > 0) & (largest < _SMALLEST)]
+    if tiny.size:
+        raise InputError(
+            f"magnitudes of model columns are 0 or at least 2^-900; got {tiny[0]:.3g}; declare a wider range by "
+            "input_ranges, or rescale the column."
+        )
+    size = max(bound_of(trunk.form, largest) for trunk in trunks)
+    if size and not _SMALLEST * 2**64 <= size <= 1 / _SMALLEST:
+        raise FreezeError(
+            f"outputs of a fixed-point network have magnitudes of 2^-836 to 2^900; got up to {size:.3g}; rescale the "
+            "target, or declare shorter ranges by input_ranges."
+        )
+    return size or 1.0
+
+
 def _build(
-    frozen: FrozenNetwork, chosen: FixedPointFormat, unit: int, largest: FloatArray, spans: Any, source: str
+    frozen: FrozenNetwork,
+    chosen: FixedPointFormat,
+    scale: tuple[int, float],
+    largest: FloatArray,
+    spans: Any,
+    source: str,
 ) -> FixedPointNetwork:
+    """scale: of the output, its unit and its offset."""
+    unit, offset = scale
     rates = _rates(frozen, chosen, unit, largest)
     units = Units(unit, chosen.shift, rates)
     columns, free_inputs = float_columns(frozen)
@@ -125,9 +156,9 @@ def _build(
     )
     shares = np.ldexp(np.asarray(frozen.member_weights), chosen.shift)[None]
     weights = apportion(shares, [1 << chosen.shift], exact=True)[0]
-    link = _link(frozen.link, chosen, unit)
+    link = _link(frozen.link, chosen, unit, offset)
     network = FixedPointNetwork(chosen, FixedInputs(tuple(made)), members, weights, link, free, source)
-    return _with_vectors(network)
+    return with_vectors(network)
 
 
 def _rates(frozen: FrozenNetwork, chosen: FixedPointFormat, unit: int, largest: FloatArray) -> FloatArray:
@@ -135,6 +166,8 @@ def _rates(frozen: FrozenNetwork, chosen: FixedPointFormat, unit: int, largest: 
     room = 2.0 ** (chosen.input_bits - 1) - 2  # the ends of a line move outwards, to whole units
     rates = np.array([2.0 ** math.floor(math.log2(room / v)) if v > 0 else 1.0 for v in largest.tolist()])
     for j in range(len(rates)):
+        if largest[j] == 0:  # a constant column needs no resolution, and its weights no more than those of mixing rows
+            rates[j] = _rate_of_constant(frozen, unit, j)
         for form in paper_forms(frozen):
             steepest = steepest_slope(form, j)
             if steepest > 0:
@@ -143,9 +176,14 @@ def _rates(frozen: FrozenNetwork, chosen: FixedPointFormat, unit: int, largest: 
     return rates
 
 
-def _link(link: OutputLink | None, chosen: FixedPointFormat, unit: int) -> FixedLink:
+def _rate_of_constant(frozen: FrozenNetwork, unit: int, j: int) -> float:
+    steepest = max(float(np.abs(t.form.weights[0][:, j]).max()) for member in frozen.members for t in member)
+    return math.ldexp(1.0, min(max(unit + math.ceil(math.log2(steepest)), -900), 900)) if steepest > 0 else 1.0
+
+
+def _link(link: OutputLink | None, chosen: FixedPointFormat, unit: int, offset: float) -> FixedLink:
     if link is None or link.name == "identity":
-        return FixedLink(link, unit, 0, 0)
+        return FixedLink(link, unit, 0, 0, offset)
     bits = min(30, 50 - chosen.activation_bits)  # differences of outputs times log2(e) stay below 2^53
     shift = unit + bits - FRACTION
     if shift < 0:
@@ -153,18 +191,6 @@ def _link(link: OutputLink | None, chosen: FixedPointFormat, unit: int) -> Fixed
             f"log-odds need a unit of 2^{bits - FRACTION} or finer; got 2^{-unit}; use a wider format."
         )
     return FixedLink(link, unit, round(math.log2(math.e) * 2**bits), shift)
-
-
-def _with_vectors(network: FixedPointNetwork) -> FixedPointNetwork:
-    """Known vectors: zero, both corners, and random integers inside the ranges, with the outputs of the reference."""
-    rng = np.random.default_rng(int(network.source[:16], 16))
-    free = network.free.limits if network.free else ()
-    pairs = [pair for column in network.inputs.columns for pair in column.ranges] + [(-v, v) for v in free]
-    low, high = np.array(pairs, dtype=np.int64).T
-    x = np.vstack([np.zeros_like(low)[None], low, high, rng.integers(low, high + 1, (_VECTORS, len(low)))])
-    x = np.clip(x, low, high)
-    parts = (network.format, network.inputs, network.members, network.member_weights, network.link, network.free)
-    return FixedPointNetwork(*parts, network.source, (x, network.evaluate(x)))
 
 
 def _checked(frozen: FrozenNetwork, network: FixedPointNetwork) -> FixedPointNetwork:

@@ -19,7 +19,7 @@ from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
 from monolip.piecewise_linear import PiecewiseLinear
 
-__all__ = ["declared_ranges", "float_columns", "integer_column", "largest_values"]
+__all__ = ["Range", "declared_ranges", "float_columns", "integer_column", "largest_values"]
 
 FloatArray = NDArray[np.float64]
 Range = tuple[float, float]

@@ -9,6 +9,7 @@ the output unit can take.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +22,7 @@ from monolip.errors import InputError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_inputs import raw_columns
 from monolip.input_columns import numbers_of
+from monolip.input_transform import names_of
 
 __all__ = ["fixed_point_radius"]
 
@@ -34,7 +36,7 @@ def fixed_point_radius(
 
     Args:
         network: compiled by `compile_fixed_point`.
-        X: a data frame, a mapping by name or a matrix of raw columns.
+        X: a data frame, a mapping by name, a matrix, or a list of rows.
         norm, scale: as in `certified_radius`.
 
     Example: the margin of the grid is subtracted.
@@ -48,7 +50,7 @@ def fixed_point_radius(
         True
     """
     power, words = read_norm(norm)
-    columns = raw_columns(X, network.feature_names)
+    columns = raw_columns(_table(X), network.feature_names)
     claims = [claim for claim in fixed_point_claims(network)["raw"] if claim["real"] is not None]
     names = [claim["name"] for claim in claims]
     where = [network.feature_names.index(name) for name in names]
@@ -61,7 +63,7 @@ def fixed_point_radius(
     moves = ~np.isnan(points) & (sizes > 0)
     decision, radius = network.decide(f), np.full(len(f), np.inf)
     for row in range(len(f)):
-        for signs, gap in _contests(f[row], int(decision[row])):
+        for signs, gap in _contests(f[row], int(decision[row]), network.link.threshold):
             radius[row] = min(radius[row], _radius(claims, signs, gap, network, sizes, moves[row], power))
     fixed = tuple(name for name, size in zip(names, sizes, strict=True) if size == 0)
     held = tuple(name for name in network.feature_names if name not in names) + fixed
@@ -69,11 +71,21 @@ def fixed_point_radius(
     return CertifiedRadii(radius, decision, moved, sizes[sizes > 0], held, words, "fixed-point")
 
 
-def _contests(f: NDArray[np.int64], best: int) -> list[tuple[dict[int, int], int]]:
-    """Multiples of the outputs, and how far the decision leads, in output units."""
+def _table(X: Any) -> Any:
+    """A list of rows as a matrix, as `certified_radius` reads it; what has names stays."""
+    if isinstance(X, Mapping | np.ndarray) or names_of(X) is not None:
+        return X
+    table = np.array(X, dtype=object)
+    if table.ndim != 2:
+        raise InputError(f"X is a table of raw columns; got shape {table.shape}; pass rows of one length.")
+    return table
+
+
+def _contests(f: NDArray[np.int64], best: int, zero: int) -> list[tuple[dict[int, int], int]]:
+    """Multiples of the outputs, and how far the decision leads, in output units; zero: the largest f not above 0."""
     if len(f) == 1:
         sign = 1 if best else -1
-        return [({0: sign}, sign * int(f[0]))]
+        return [({0: sign}, sign * (int(f[0]) - zero))]
     return [({best: 1, k: -1}, int(f[best]) - int(f[k])) for k in range(len(f)) if k != best]
 
 

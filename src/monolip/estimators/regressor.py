@@ -128,8 +128,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
     def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[np.float64]:
         """Predictions, shape (n,); non-decreasing bit for bit where that is promised.
 
-        exact: by the fixed-point network (docs/fixed_point.md), which gives the same bits in every runtime. Columns given
-            in slopes= are clamped there four widths of their training data beyond it; compile_fixed_point(frozen_,
+        exact: by the fixed-point network (docs/fixed_point.md), which gives the same bits in every runtime. Columns
+            of slopes= are clamped there four widths of their training data beyond it; compile_fixed_point(frozen_,
             input_ranges=) declares other ranges.
         """
         if exact:
