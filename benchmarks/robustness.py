@@ -26,7 +26,7 @@ from monolip.certify.robustness import CertifiedRadii, certified_radius
 from monolip.certify.robustness_feature import feature_radii
 from monolip.report.robustness import plot_certified_accuracy
 from record import ROOT, record
-from suite_table import data_folder
+from suite_data import data_folder
 
 METHODS = {
     "promise": "slopes asked for",

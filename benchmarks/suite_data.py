@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["list_sets", "read_set"]
+__all__ = ["data_folder", "list_sets", "read_set"]
 
 
 def list_sets() -> dict[str, dict[str, Any]]:
     """{name: {"task", "monotonic_cst", "rows", "features", ...}}, in the order of suite.json."""
-    found: dict[str, dict[str, Any]] = json.loads((_folder() / "suite.json").read_text())
+    found: dict[str, dict[str, Any]] = json.loads((data_folder() / "suite.json").read_text())
     return found
 
 
 def read_set(name: str) -> tuple[pd.DataFrame, np.ndarray, dict[str, Any]]:
     """(X, y, facts); text columns come as categories, whose list of values is fixed over all rows (no target in it)."""
     facts = list_sets()[name]
-    frame = _read_parquet(_folder() / f"{name}.parquet")
+    frame = _read_parquet(data_folder() / f"{name}.parquet")
     y = frame.pop(facts["target"]).to_numpy()
     wrong = [column for column in facts["monotonic_cst"] if column not in frame]
     if wrong or len(frame) != facts["rows"]:
@@ -31,7 +31,8 @@ def read_set(name: str) -> tuple[pd.DataFrame, np.ndarray, dict[str, Any]]:
     return frame.astype(dict.fromkeys(text, "category")), y, facts
 
 
-def _folder() -> Path:
+def data_folder() -> Path:
+    """Where the suite lies: under MONOLIP_DATA, or beside the project."""
     return Path(os.environ.get("MONOLIP_DATA", Path(__file__).parents[2] / "shared" / "data")) / "suite"
 
 

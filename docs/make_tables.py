@@ -170,39 +170,6 @@ it little; LightGBM sees every row.
 {table(head, rows)}"""
 
 
-def suite() -> str:
-    data = load("suite_table")
-    found, mean = data["results"]["data_sets"], data["results"]["geometric_mean"]
-    rows = [
-        (
-            name,
-            f"{r['rows']:,}",
-            r["columns"],
-            "RMSE" if r["task"] == "regression" else "log-loss",
-            f"{r['error']:.4g}",
-            f"{r['trees_error']:.4g}",
-            f"{r['error_ratio']:.3f} ± {r['error_ratio_se']:.3f}",
-            f"{r['fit_s']:.2f}",
-            f"{r['trees_fit_s']:.2f}",
-        )
-        for name, r in found.items()
-    ]
-    times = sorted(r["time_ratio"] for r in found.values())
-    head = ["data set", "rows", "columns", "error", "monolip", "LightGBM", "ratio", "fit, s", "LightGBM fit, s"]
-    return f"""## Accuracy and fit time on fifteen open data sets
-
-`{data["command"]}`: honest {data["settings"]["folds"]}-fold cross-validation with default settings, against LightGBM
-with the same monotone constraints (up to 1500 trees, early stopping on an eighth), one thread. Ratios below 1: monolip
-is better.
-
-{table(head, rows)}
-
-Geometric mean of the error ratio {mean["error_ratio"]:.3f} ({mean["error_ratio_without_best_set"]:.3f} without its best
-data set); of the time ratio {mean["time_ratio"]:.2f}, median {times[len(times) // 2]:.2f}: the default is more accurate
-and slower than LightGBM on small tables. Two defaults (knots of the calibration, number of members) were chosen while
-looking at these data sets."""
-
-
 def fixed_point() -> str:
     data = load("fixed_point")
     found = data["results"]
@@ -264,7 +231,6 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "fixed_point": fixed_point,
     "accuracy": accuracy,
     "fit_time": fit_time,
-    "suite_table": suite,
     "cold_start": cold_start,
     "random_tables": random_tables,
     "training_speed": training_speed,
@@ -288,8 +254,6 @@ def draw_accuracy_time() -> None:
 
 def main() -> str:
     names = [name for name in SECTIONS if exists(name)]
-    if exists("accuracy", "fit_time"):  # they say the same and more
-        names = [name for name in names if name != "suite_table"]
     return "\n\n".join([INTRODUCTION.strip(), *[SECTIONS[name]() for name in names]]) + "\n"
 
 

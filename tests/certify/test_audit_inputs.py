@@ -265,3 +265,17 @@ def test_nothing_is_found_in_squared_error_boosting(kind):
     else:
         model = library.LGBMRegressor(verbose=-1, **common).fit(x, y)
     assert not audit(model, x, [1, 0, -1, 0], **QUICK).violated
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_real_onnx_file_is_audited_by_onnxruntime(tmp_path, direction, rng):
+    pytest.importorskip("onnxruntime")
+    from monolip import MonotonicRegressor
+    from monolip.export import to_onnx
+
+    X = rng.normal(size=(200, 2))
+    model = MonotonicRegressor(monotonic_cst=[1, 0], max_iter=3, random_state=0).fit(X, X[:, 0] + X[:, 1] ** 2)
+    path = tmp_path / "model.onnx"
+    to_onnx(model, path, arithmetic="float64", in_order=True)
+    report = audit(str(path), X, [direction, 0], max_evaluations=5000)
+    assert bool(len(report.counterexamples)) is (direction == -1)
