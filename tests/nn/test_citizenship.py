@@ -6,6 +6,8 @@ import copy
 import io
 import os
 import pickle
+import time
+from datetime import timedelta
 
 import pytest
 import safetensors.torch
@@ -252,11 +254,11 @@ def test_a_wrapped_branch_is_a_citizen_too():
     assert_close(exported.module()(x, u), f(x, u))
 
 
-def train_one_rank(rank, port, folder):
+def train_one_rank(rank, folder):
     """Two processes, gloo: different data, one model; gradients and weights must stay the same on both."""
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+    meeting = f"file://{folder}/meeting"  # no server that one rank could take down before the other has left
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=2, timeout=timedelta(seconds=60))
     try:
         for kind in ("paper", "householder", "lipschitz", "convex"):
             model = DistributedDataParallel(build(kind, seed=rank))  # starts from rank 0's weights
@@ -269,17 +271,18 @@ def train_one_rank(rank, port, folder):
             gradients = {n: p.grad for n, p in model.module.named_parameters() if p.grad is not None}
             state = {"state": model.module.state_dict(), "gradients": gradients}
             torch.save(state, os.path.join(folder, f"{kind}-{rank}.pt"))
+        dist.barrier()
     finally:
         dist.destroy_process_group()
 
 
 def test_distributed_data_parallel_synchronises_gradients_and_keeps_the_promise(tmp_path):
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    mp.spawn(train_one_rank, (port, str(tmp_path)), nprocs=2)
+    ranks = mp.spawn(train_one_rank, (str(tmp_path),), nprocs=2, join=False)
+    deadline = time.monotonic() + 90
+    while not ranks.join(timeout=5) and time.monotonic() < deadline:
+        pass  # a rank that fails raises here
+    for process in ranks.processes:  # torch sometimes hangs on leaving a group; what is tested lies on disk by then
+        process.kill()
     for kind in ("paper", "householder", "lipschitz", "convex"):
         mine, theirs = (torch.load(tmp_path / f"{kind}-{rank}.pt", weights_only=True) for rank in (0, 1))
         for part in ("gradients", "state"):
