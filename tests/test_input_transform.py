@@ -15,6 +15,7 @@ from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
 from monolip.output_link import OutputLink, ordered_exp, ordered_sigmoid
 from monolip.piecewise_linear import PiecewiseLinear
+from monolip.raw_slopes import extreme_slopes, surrounding_slopes
 from monolip.slopes import SlopeBounds
 
 from .make import convex, mixing
@@ -91,6 +92,22 @@ def test_raw_slopes_are_the_exact_extremes_over_units_and_pieces_rounded_outward
         low, high = slopes.for_output(k).lower[0], slopes.for_output(k).upper[0]
         assert Fraction(low) <= min(sums) < Fraction(np.nextafter(low, np.inf))
         assert Fraction(np.nextafter(high, -np.inf)) < max(sums) <= Fraction(high)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1.0, 1e9, 1e300])
+def test_surrounding_slopes_hold_the_exact_ones_and_keep_zeros(rng, scale):
+    inputs = network(rng).inputs
+    for sign in (-1, 0, 1):
+        rows = rng.normal(size=(6, inputs.n_model)) * scale * rng.choice([0.0, 1.0], (6, inputs.n_model))
+        rows = rows if sign == 0 else sign * np.abs(rows)
+        for i in inputs.numeric:
+            low, high = extreme_slopes(inputs, i, rows)
+            around = surrounding_slopes(inputs, i, rows)
+            assert around[0] <= low <= high <= around[1]
+            assert max(low - around[0], around[1] - high) <= 1e-10 * max(abs(low), abs(high)) + 1e-290
+            assert sign != 1 or around[0] >= 0
+            assert sign != -1 or around[1] <= 0
+            assert surrounding_slopes(inputs, i, 0 * rows) == (0.0, 0.0)
 
 
 def test_secants_stay_inside_the_raw_slopes(rng):

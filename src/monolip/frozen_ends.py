@@ -12,6 +12,7 @@ from .input_columns import CategoryColumn, NumericColumn
 from .input_transform import Column, InputTransform
 from .output_link import OutputLink
 from .piecewise_linear import PiecewiseLinear
+from .raw_slopes import features_with_slopes, rows_of_output, surrounding_slopes
 from .slopes import SlopeBounds
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def check_ends(network: FrozenNetwork) -> None:
         return
     if inputs is None:
         raise FreezeError("a promise in raw units needs an input transform; got none; pass inputs=.")
+    if _surely_keeps(network, promise):
+        return
     real = network.raw_slopes
     if promise.feature_names != real.feature_names or promise.lower.shape != real.lower.shape:
         raise FreezeError(
@@ -55,6 +58,22 @@ def check_ends(network: FrozenNetwork) -> None:
             f"{(real.feature_names or ())[at[0]]!r} has slopes in [{real.lower[at]}, {real.upper[at]}] and promises "
             f"[{promise.lower[at]}, {promise.upper[at]}]; widen the promise or train again."
         )
+
+
+def _surely_keeps(network: FrozenNetwork, promise: SlopeBounds) -> bool:
+    """Whether floats alone, rounded outwards, prove the promise: nearly always, and much faster than exact sums."""
+    inputs, features = network.inputs, features_with_slopes(network)
+    assert inputs is not None, "the caller has checked"
+    shape = (len(features),) if network.n_outputs == 1 else (len(features), network.n_outputs)
+    if promise.feature_names != tuple(inputs.names[i] for i in features) or promise.lower.shape != shape:
+        return False
+    for k in range(network.n_outputs):
+        rows, box = rows_of_output(network, k), promise.for_output(k)
+        for at, i in enumerate(features):
+            low, high = surrounding_slopes(inputs, i, rows)
+            if low < box.lower[at] or high > box.upper[at]:
+                return False
+    return True
 
 
 def take_ends(network: FrozenNetwork, tensors: Tensors) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .errors import InputError, StructureError
 from .input_columns import CategoryColumn, NumericColumn
 from .monotonic_cst import check_names
-from .piecewise_linear import PiecewiseLinear
+from .piecewise_linear import PiecewiseLinear, nearly_slopes_of
 
 __all__ = ["InputTransform"]
 
@@ -95,19 +95,35 @@ class InputTransform:
 
     def pieces_of(self, i: int) -> tuple[FloatArray, NDArray[np.int64]]:
         """All knots of raw feature i, (n,), and the piece of each map that serves each stretch between, (n + 1, m)."""
-        maps = self.maps_of(i)
-        knots = np.unique(np.concatenate([phi.knots for phi in maps]))
-        left_ends = np.concatenate([[-np.inf], knots])
-        return knots, np.stack([np.searchsorted(phi.knots, left_ends, "right") for phi in maps], axis=1)
+        if i not in self._pieces:
+            maps = self.maps_of(i)
+            knots = np.unique(np.concatenate([phi.knots for phi in maps]))
+            left_ends = np.concatenate([[-np.inf], knots])
+            at = np.stack([phi.knots.searchsorted(left_ends, "right") for phi in maps], axis=1)
+            for array in (knots, at):
+                array.setflags(write=False)
+            self._pieces[i] = knots, at
+        return self._pieces[i]
+
+    @cached_property
+    def _pieces(self) -> dict[int, tuple[FloatArray, NDArray[np.int64]]]:
+        return {}  # training, prediction and slopes all ask
 
     def nearly_slopes_by_piece(self, i: int) -> tuple[list[list[int]], FloatArray, NDArray[np.int64]]:
         """Piece of every map of raw feature i on each stretch, their slopes as floats, and 1 where they are not zero.
 
         Shapes (stretches, maps).
         """
-        maps, at = self.maps_of(i), self.pieces_of(i)[1]
-        floats = np.stack([phi.nearly_slopes[at[:, m]] for m, phi in enumerate(maps)], axis=1)
-        return at.tolist(), floats, np.stack([phi.is_moving[at[:, m]] for m, phi in enumerate(maps)], axis=1)
+        if i not in self._nearly:
+            maps, at = self.maps_of(i), self.pieces_of(i)[1]
+            floats, moving = nearly_slopes_of(maps)
+            place = at + np.cumsum([0, *(phi.knots.size + 1 for phi in maps[:-1])])
+            self._nearly[i] = at.tolist(), floats[place], moving[place]
+        return self._nearly[i]
+
+    @cached_property
+    def _nearly(self) -> dict[int, tuple[list[list[int]], FloatArray, NDArray[np.int64]]]:
+        return {}  # asked for by the promise, the check of it and the exact slopes
 
     def slopes_by_piece(self, i: int) -> tuple[list[tuple[Fraction, ...]], FloatArray]:
         """Slopes of all maps of raw feature i on each stretch, exact and as floats; equal stretches once."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError, StructureError
 
-__all__ = ["PiecewiseLinear"]
+__all__ = ["PiecewiseLinear", "nearly_slopes_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -52,7 +53,7 @@ class PiecewiseLinear:
 
     def __post_init__(self) -> None:
         knots, values = _numbers(self.knots, "knots"), _numbers(self.values, "values")
-        tails = _numbers([self.left_slope, self.right_slope], "tail slopes")
+        tails = [_number(self.left_slope), _number(self.right_slope)]
         if knots.shape != values.shape or knots.size == 0:
             raise StructureError(
                 f"a piecewise-linear map has one value per knot; got {knots.size} knots and {values.size} values; "
@@ -60,15 +61,15 @@ class PiecewiseLinear:
             )
         if not (knots[1:] > knots[:-1]).all():
             raise StructureError("knots must be strictly increasing; got others; sort them and drop repeated ones.")
-        if (values[1:] < values[:-1]).any() or (tails < 0).any():
+        if (values[1:] < values[:-1]).any() or min(tails) < 0:
             raise StructureError(
                 f"a monotone map has non-decreasing values and tail slopes >= 0; got values {values.tolist()[:8]} and "
-                f"tails {tails.tolist()}; turn the direction round by the sign of the weights instead."
+                f"tails {tails}; turn the direction round by the sign of the weights instead."
             )
         for name, value in (("knots", knots), ("values", values)):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "left_slope", float(tails[0]))
-        object.__setattr__(self, "right_slope", float(tails[1]))
+        object.__setattr__(self, "left_slope", tails[0])
+        object.__setattr__(self, "right_slope", tails[1])
         if not np.isfinite(self.pieces[:, 2]).all():
             raise StructureError("every piece must have a finite slope; got knots too close together; merge them.")
 
@@ -91,21 +92,6 @@ class PiecewiseLinear:
     @cached_property
     def _exact(self) -> dict[int, Fraction]:
         return {}
-
-    @cached_property
-    def nearly_slopes(self) -> FloatArray:
-        """Slopes of all pieces as floats, (n + 1,), each within 2^-50 of the exact one, relatively."""
-        floats = np.asarray(self.pieces[:, 2])
-        with np.errstate(over="ignore"):
-            rises, runs = np.diff(self.values), np.diff(self.knots)
-        rough = (rises > 0) & ((rises < _ROUGH) | (runs < _ROUGH) | (floats[1:-1] < _ROUGH))
-        return np.array([float(slope) for slope in self.slopes]) if rough.any() else floats
-
-    @cached_property
-    def is_moving(self) -> NDArray[np.int64]:
-        """1 for pieces whose exact slope is not zero, (n + 1,)."""
-        inner = self.values[1:] != self.values[:-1]
-        return np.array([self.left_slope != 0.0, *inner.tolist(), self.right_slope != 0.0], dtype=np.int64)
 
     @cached_property
     def pieces(self) -> FloatArray:
@@ -152,6 +138,25 @@ class PiecewiseLinear:
         return PiecewiseLinear, (np.array(self.knots), np.array(self.values), self.left_slope, self.right_slope)
 
 
+def nearly_slopes_of(maps: Sequence[PiecewiseLinear]) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Slopes of all pieces of all maps as floats, each within 2^-50 of the exact one, relatively; 1 where not zero.
+
+    One after the other, tails included: shapes (sum of n + 1,). Together, because a fit asks for hundreds of maps.
+    """
+    table = np.concatenate([phi.pieces for phi in maps])
+    ends = np.cumsum([phi.knots.size + 1 for phi in maps])
+    inner = np.ones(len(table), dtype=bool)
+    inner[ends - 1] = inner[[0, *ends[:-1].tolist()]] = False
+    floats = table[:, 2]
+    moving = (floats != 0.0) | (inner & (table[:, 4] != table[:, 3]))
+    with np.errstate(over="ignore"):
+        rises, runs = table[:, 4] - table[:, 3], np.append(table[1:, 0] - table[:-1, 0], 0.0)
+    rough = inner & (rises > 0) & ((rises < _ROUGH) | (runs < _ROUGH) | (floats < _ROUGH))
+    if rough.any():
+        floats = np.array([float(slope) for phi in maps for slope in phi.slopes])
+    return np.asarray(floats), moving.astype(np.int64)
+
+
 def _numbers(given: Any, what: str) -> FloatArray:
     try:
         array = np.array(given, dtype=np.float64)
@@ -162,3 +167,10 @@ def _numbers(given: Any, what: str) -> FloatArray:
     array += 0.0  # -0.0 becomes 0.0: equal maps have equal digests
     array.setflags(write=False)
     return array
+
+
+def _number(given: Any) -> float:
+    """A tail slope: one finite number, without the cost of an array where it is a float already."""
+    if type(given) is float and math.isfinite(given):
+        return given + 0.0
+    return float(_numbers([given], "tail slopes")[0])

@@ -8,6 +8,7 @@ of x_i: several model columns of one feature move together, and their slopes add
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from .slopes import SlopeBounds
 if TYPE_CHECKING:
     from .frozen import FrozenNetwork
 
-__all__ = ["extreme_slopes", "raw_slopes"]
+__all__ = ["extreme_slopes", "features_with_slopes", "raw_slopes", "rows_of_output", "surrounding_slopes"]
 
 FloatArray = NDArray[np.float64]
 
@@ -34,10 +35,9 @@ def raw_slopes(network: FrozenNetwork) -> SlopeBounds:
     Shape: (n_numeric,) for one output, else (n_numeric, n_outputs). Features that enter a free branch have none.
     """
     assert network.inputs is not None, "asked by FrozenNetwork.raw_slopes"
-    inputs = network.inputs
-    features = [i for i in inputs.numeric if inputs.starts[i + 1] <= network.n_features]
+    inputs, features = network.inputs, features_with_slopes(network)
     names = tuple(inputs.names[i] for i in features)
-    rows = [_rows_of_output(network, k) for k in range(network.n_outputs)]
+    rows = [rows_of_output(network, k) for k in range(network.n_outputs)]
     lower = np.empty((len(features), network.n_outputs))
     upper = np.empty_like(lower)
     for at, i in enumerate(features):
@@ -46,6 +46,13 @@ def raw_slopes(network: FrozenNetwork) -> SlopeBounds:
     if network.n_outputs == 1:
         lower, upper = lower[:, 0], upper[:, 0]
     return SlopeBounds(lower, upper, names)
+
+
+def features_with_slopes(network: FrozenNetwork) -> list[int]:
+    """Raw numeric features that enter the trunks, not a free branch, by position."""
+    assert network.inputs is not None, "asked of networks with raw columns"
+    starts = network.inputs.starts
+    return [i for i in network.inputs.numeric if starts[i + 1] <= network.n_features]
 
 
 def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[float, float]:
@@ -63,7 +70,26 @@ def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[fl
     return round_down(-_largest(-units, floats, moving, exact)), round_up(_largest(units, floats, moving, exact))
 
 
-def _rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
+def surrounding_slopes(
+    inputs: InputTransform, i: int, rows: FloatArray, margin: float = 2.0**-40
+) -> tuple[float, float]:
+    """An interval around `extreme_slopes`, in floats alone: its ends lie further out by the margin, zeros stay zeros.
+
+    Enough to say that a promise holds, or to make one that nobody wrote down, without rational arithmetic.
+    """
+    floats = inputs.nearly_slopes_by_piece(i)[1]
+    start = int(inputs.starts[i])
+    units = rows[:, start : start + floats.shape[1]]
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = units @ floats.T
+        error = (np.abs(units) @ floats.T) * margin + 2.0**-1000  # rounding of the sums, far below the margin, included
+        low, high = float((sums - error).min()), float((sums + error).max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return extreme_slopes(inputs, i, rows)
+    return (max(low, 0.0) if (units >= 0.0).all() else low), (min(high, 0.0) if (units <= 0.0).all() else high)
+
+
+def rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
     """Rows whose convex hull holds the gradient of output k: first-layer units, or corners of paper form's box."""
     rows = []
     for member in network.members:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,7 @@ from monolip.engine.architecture import Architecture
 from monolip.engine.judging import mean_loss, outputs_of
 from monolip.engine.problem import Problem
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe, _training
 from monolip.estimators._climber import Rung, deal_folds
 from monolip.estimators._preparing import FEW, MANY, choose_bins
 from monolip.estimators._promises import read_promises
@@ -22,6 +24,7 @@ from monolip.estimators._tables import read_table
 from monolip.estimators._targets import number_target
 
 RUNGS = (Rung(50, 0.3), Rung(100, 0.1), Rung(200, 0.05))
+RUNGS_4 = (50, 100, 200, 400)
 
 
 def recipe(rng, n=400, n_members=2, rungs=RUNGS, **more):
@@ -212,3 +215,45 @@ def test_columns_of_one_name_are_refused():
     X = pd.DataFrame(np.zeros((20, 2)), columns=["a", "a"])
     with pytest.raises(InputError, match=r"column names are distinct; got \['a'\] more than once; rename"):
         MonotonicRegressor().fit(X, np.arange(20.0))
+
+
+def test_every_member_ends_with_all_rows_and_is_judged_before(rng, monkeypatch):
+    jobs = []
+    monkeypatch.setattr(
+        _recipe, "run_jobs", lambda given, *rest: jobs.extend(given) or _training.run_jobs(given, *rest)
+    )
+    run = recipe(rng, n_members=6)
+    chosen, climbers = run.run()
+    assert chosen.rung > 0
+    last = {job.member: job for job in jobs}
+    assert all(len(last[member].index) == 400 and last[member].holdout is None for member in range(6))
+    followers = [job for job in jobs if job.member >= _recipe.PROBES]
+    assert followers
+    assert all(len(job.index) == 400 for job in followers)
+    judged = [job for job in jobs if job.holdout is not None]
+    assert all(not np.intersect1d(job.index, job.holdout).size for job in judged)
+    for climber in climbers:  # what was judged is kept beside what is used
+        assert climber.result(chosen.rung) is not climber.network(chosen.rung)
+
+
+@pytest.mark.parametrize(
+    ("best", "climbed", "further"),
+    [(0, 2, None), (1, 2, None), (1, 1, 0), (3, 3, 3)],  # the start; passed; hardly gaining; gaining until the end
+)
+def test_how_a_path_is_finished(rng, best, climbed, further):
+    run = recipe(rng, n=100, rungs=(*RUNGS, Rung(400, 0.02)))
+    chosen = run._chosen(best, climbed)
+    assert (chosen.rung, chosen.further) == (best, further)
+    assert chosen.steps == sum(rung.steps for rung in run.rungs[:best]) + (0 if further is None else RUNGS_4[further])
+
+
+def test_a_finish_that_was_cut_short_is_thrown_away(rng, monkeypatch):
+    run = recipe(rng)
+    cut = lambda given, *rest: [  # noqa: E731
+        replace(result, stopped="time" if job.holdout is None else result.stopped)
+        for job, result in zip(given, _training.run_jobs(given, *rest), strict=True)
+    ]
+    monkeypatch.setattr(_recipe, "run_jobs", cut)
+    chosen, climbers = run.run()
+    assert chosen.rung > 0
+    assert all(climber.finished is None for climber in climbers)

@@ -17,6 +17,7 @@ from monolip.certify.exact_slopes import layer_norms
 from monolip.errors import CertificateError, MonolipError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
+from monolip.slopes import SlopeBounds
 
 __all__ = ["Certificate", "Claim", "certify", "require_certifiable"]
 
@@ -140,11 +141,17 @@ def require_certifiable(network: FrozenNetwork) -> None:
     """
     for trunk in (trunk for member in network.members for trunk in member):
         layer_norms(trunk.form)
-    boxes = [] if network.inputs is None or not network.inputs.numeric else [network.raw_slopes]
-    if not all(math.isfinite(float(box.upper.max()) - float(box.lower.min())) for box in boxes):  # ours are inside
+    if network.inputs is None or not network.inputs.numeric or _is_finite(network.raw_promise):
+        return  # the promise holds the slopes, and need not be computed again in rational arithmetic
+    if not _is_finite(network.raw_slopes):
         raise CertificateError(
             "differences of certified slopes are finite floats; got slopes beyond 1e308; rescale the steepest feature."
         )
+
+
+def _is_finite(box: SlopeBounds | None) -> bool:
+    """Whether no difference of two slopes inside leaves the range of floats."""
+    return box is not None and math.isfinite(float(box.upper.max()) - float(box.lower.min()))
 
 
 def certify(network: FrozenNetwork | FixedPointNetwork) -> Certificate:

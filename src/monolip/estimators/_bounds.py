@@ -20,7 +20,7 @@ from monolip.estimators._promises import Promises
 from monolip.estimators._tables import RawTable
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
-from monolip.raw_slopes import extreme_slopes
+from monolip.raw_slopes import extreme_slopes, surrounding_slopes
 from monolip.rounding import round_down, round_up
 from monolip.slopes import SlopeBounds
 
@@ -54,9 +54,9 @@ def make_boxes(
     lower, upper = np.empty((n_outputs, inputs.n_model)), np.empty((n_outputs, inputs.n_model))
     for j, column in enumerate(inputs.columns):
         where = slice(inputs.starts[j], inputs.starts[j + 1])
-        deviation = spread(table.columns[j].values)[1] if isinstance(column, NumericColumn) else 1.0
         cap = promises.caps[j]
         if promises.standard_cap is not None and np.isnan(cap):
+            deviation = spread(table.columns[j].values)[1] if isinstance(column, NumericColumn) else 1.0
             cap = min(promises.standard_cap * target_deviation / deviation, sys.float_info.max)
         for k in range(n_outputs):
             low, high = _directed(int(promises.directions[j, k]), column.n_model, output_scale)
@@ -105,15 +105,24 @@ def _capped(column: NumericColumn, cap: float, low: FloatArray, high: FloatArray
 def _raw_promise(
     inputs: InputTransform, promises: Promises, lower: FloatArray, upper: FloatArray
 ) -> SlopeBounds | None:
-    """What the boxes promise in raw units; an explicit interval is what the user wrote, to the bit."""
+    """What the boxes promise in raw units; an explicit interval is what the user wrote, to the bit.
+
+    Where the user wrote nothing the box is generous, and a promise may be wider by one part in 2^39: floats will do.
+    """
     if not inputs.numeric:
         return None
     low = np.empty((len(inputs.numeric), len(lower)))
     high = np.empty_like(low)
+    capped = promises.standard_cap is not None
     for at, j in enumerate(inputs.numeric):
         for k in range(len(lower)):
             corners = np.stack([lower[k], upper[k]])
-            low[at, k], high[at, k] = promises.intervals.get(j) or extreme_slopes(inputs, j, corners)
+            if j in promises.intervals:
+                low[at, k], high[at, k] = promises.intervals[j]
+            elif capped or not np.isnan(promises.caps[j]):
+                low[at, k], high[at, k] = extreme_slopes(inputs, j, corners)
+            else:
+                low[at, k], high[at, k] = surrounding_slopes(inputs, j, corners, 2.0**-39)
     names = tuple(inputs.names[j] for j in inputs.numeric)
     if len(lower) == 1:
         low, high = low[:, 0], high[:, 0]

@@ -31,6 +31,7 @@ _ULPS, _TINY = 64, 1e-150  # knots are further apart than this in a column that 
 _MOSTLY, _SOME = 0.4, 32  # share of rows with one value, and rows with others that deserve quantiles of their own
 _FAR = 50.0  # quartile distances that a standard deviation is credible up to
 _END, _FEW = 0.25, 0.03  # end bin, as a part of the one beside it, and its rows, as a part of all
+_NORMAL = NormalDist()
 _LEVELS = np.unique(np.concatenate([np.linspace(0, 1, 17), [0.01, 0.99]]))
 
 
@@ -92,12 +93,11 @@ def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins
     u = np.maximum.accumulate(u)
     maps = [PiecewiseLinear(everything, u)]
     edges = _at_levels(present, np.linspace(0, 1, n_bins + 1))
-    edges = np.unique([everything[np.argmin(np.abs(everything - edge))] for edge in edges])
-    if n_bins and edges.size >= 4:
-        for low, high in pairwise(edges.tolist()):
-            inside = (everything >= low) & (everything <= high)
-            middle = (u[inside][0] + u[inside][-1]) / 2
-            maps.append(PiecewiseLinear(everything[inside], u[inside] - middle))
+    cuts = sorted(set(np.abs(everything - edges[:, None]).argmin(axis=1).tolist()))
+    if n_bins and len(cuts) >= 4:
+        for first, last in pairwise(cuts):
+            inside = slice(first, last + 1)
+            maps.append(PiecewiseLinear(everything[inside], u[inside] - (u[first] + u[last]) / 2))
     return maps
 
 
@@ -118,13 +118,13 @@ def _quantile_knots(present: FloatArray, deviation: float) -> FloatArray:
 def _at_levels(present: FloatArray, levels: FloatArray) -> FloatArray:
     """Distinct quantiles of sorted values; where one value is nearly all of them, those of the others as well."""
     found = present[np.round(levels * (present.size - 1)).astype(int)]
-    for value in np.unique(present[np.round(np.linspace(0, 1, 6) * (present.size - 1)).astype(int)]).tolist():
-        first, last = np.searchsorted(present, value, "left"), np.searchsorted(present, value, "right")
+    for value in sorted({float(present[round(k / 5 * (present.size - 1))]) for k in range(6)}):
+        first, last = int(present.searchsorted(value, "left")), int(present.searchsorted(value, "right"))
         others = present.size - (last - first)
         if last - first > _MOSTLY * present.size and others >= _SOME:  # a share above 1/5 holds one of the six ranks
             rest = np.concatenate([present[:first], present[last:]])
             found = np.concatenate([found, rest[np.round(levels * (others - 1)).astype(int)]])
-    return np.unique(found)
+    return np.array(sorted(set(found.tolist())))
 
 
 def _apart(knots: FloatArray, deviation: float) -> FloatArray:
@@ -133,23 +133,30 @@ def _apart(knots: FloatArray, deviation: float) -> FloatArray:
     The spread is the smaller of the deviation and the middle half of the knots, so that heavy tails keep their middle
     and one value of 1e9 does not erase the others. Some ulps are between them in any case, and slopes stay finite.
     """
-    distinct = np.unique(knots)
-    middle = float(np.subtract(*np.quantile(distinct, [0.75, 0.25])))
+    distinct = sorted(set(knots.tolist()))
+    middle = _quantile(distinct, 0.75) - _quantile(distinct, 0.25)
     least = max(_NARROWEST * min(deviation, middle or deviation), min(_TINY, _NARROWEST * deviation))
-    kept = [float(distinct[0])]
-    for knot in distinct[1:].tolist():
-        if knot - kept[-1] > max(least, _ULPS * np.spacing(max(abs(knot), abs(kept[-1])))):
+    kept = [distinct[0]]
+    for knot in distinct[1:]:
+        if knot - kept[-1] > max(least, _ULPS * math.ulp(max(abs(knot), abs(kept[-1])))):
             kept.append(knot)
         elif len(kept) > 1 and knot == distinct[-1]:
             kept[-1] = knot
     return np.array(kept)
 
 
+def _quantile(ordered: list[float], level: float) -> float:
+    """Of few numbers, between neighbours in a straight line; numpy's own takes a hundred times as long."""
+    place = level * (len(ordered) - 1)
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    return low + (high - low) * (place - math.floor(place))
+
+
 def _normal_scores(present: FloatArray, at: FloatArray) -> FloatArray:
     """Normal quantile of the middle rank of each point, standardised to the sample."""
     n = present.size
-    rank = (np.searchsorted(present, at, "left") + np.searchsorted(present, at, "right")) / (2 * n)
-    scores = np.array([NormalDist().inv_cdf(p) for p in np.clip(rank, 0.5 / n, 1 - 0.5 / n)])
+    rank = (present.searchsorted(at, "left") + present.searchsorted(at, "right")) / (2 * n)
+    scores = np.array([_NORMAL.inv_cdf(p) for p in np.clip(rank, 0.5 / n, 1 - 0.5 / n).tolist()])
     sample = np.interp(present, at, scores)
     return np.asarray((scores - sample.mean()) / (sample.std() or 1.0))
 
@@ -161,11 +168,19 @@ def _with_missing(
     median = present[present.size // 2] if present.size else 0.0
     stand_in = {"state": median, "lowest": -np.inf, "highest": np.inf}[missing]
     values = [phi.at(float(stand_in)) for phi in maps]
-    distinct = np.unique(present)
-    short = None if not present.size else distinct if distinct.size <= 2 else (present[0], median, present[-1])
-    seen = None if short is None else tuple(float(v) for v in short)
+    seen = _in_short(present, float(median))
     if not any_missing:
         return NumericColumn(name, tuple(maps), tuple(values), seen=seen)
     if missing == "lowest":
         return NumericColumn(name, tuple(maps), (*values, 0.0), 1.0, seen)
     return NumericColumn(name, tuple(maps), (*values, 1.0), 0.0, seen)
+
+
+def _in_short(present: FloatArray, median: float) -> tuple[float, ...] | None:
+    """Sorted values in short: one or two where there are no more, else the lowest, the median and the highest."""
+    if not present.size:
+        return None
+    low, high = float(present[0]), float(present[-1])
+    if present.searchsorted(low, "right") < present.searchsorted(high, "left"):
+        return low, median, high
+    return (low,) if low == high else (low, high)

@@ -26,11 +26,16 @@ class Rung:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the recipe settled on: how far to climb (0: the additive start), the start's regulariser."""
+    """What the recipe settled on: how far to climb (0: the additive start), the start's regulariser, how to finish.
+
+    further: the rung that is climbed on top of it with all rows, where the path was still gaining; None: the best one
+    was passed, and is climbed again with all rows instead.
+    """
 
     rung: int
     strength: float | None
     steps: int
+    further: int | None = None
 
 
 @dataclass
@@ -43,6 +48,7 @@ class Climber:
     anchored: Anchored
     networks: list[NetworkArrays | None] = field(default_factory=lambda: [None])
     losses: list[float] = field(default_factory=list)
+    finished: NetworkArrays | None = None  # as trained on all rows in the end; nothing judges it
 
     @property
     def judged_on(self) -> NDArray[np.int32]:
@@ -61,6 +67,10 @@ class Climber:
         """The member as it was after a rung."""
         g = self.networks[rung]
         return self.anchored.linear() if g is None else self.anchored.network(g)
+
+    def result(self, rung: int) -> NetworkArrays:
+        """What a fit keeps of the member: the finished network, or the one after a rung where there is none."""
+        return self.network(rung) if self.finished is None else self.anchored.network(self.finished)
 
 
 def deal_folds(n: int, n_folds: int, rng: np.random.Generator, classes: NDArray[np.int64] | None) -> NDArray[np.int64]:

@@ -88,7 +88,7 @@ def fit_network(
     else:
         chosen, kept = before.chosen, before.arrays
         climbers = recipe.more(chosen, len(kept))
-    arrays = (*kept, *(climber.network(chosen.rung) for climber in climbers))
+    arrays = (*kept, *(climber.result(chosen.rung) for climber in climbers))
     network = freeze(
         arrays, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift
     )  # fmt: skip

@@ -1,4 +1,7 @@
-"""What a classifier says about rows that its members did not learn from: kept to measure calibration."""
+"""What a classifier says about rows that its members had not learned from yet: kept to measure calibration.
+
+The finish of a fit uses all rows; what is kept here are the members' answers of just before.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ class HeldOut:
     @classmethod
     def of(cls, problem: Problem, climbers: Sequence[Climber], rung: int, target: Target) -> HeldOut | None:
         """Of the members that a recipe trained, after a rung; None for a regressor, or where nothing was held out."""
-        if target.classes is None or not climbers or any(climber.holdout is None for climber in climbers):
+        climbers = [climber for climber in climbers if climber.holdout is not None]
+        if target.classes is None or not climbers:
             return None
         f = np.concatenate([outputs_of(climber.network(rung), problem, climber.judged_on) for climber in climbers])
         every = np.concatenate([problem.rows_kept(problem.places(climber.judged_on)) for climber in climbers])

@@ -8,6 +8,8 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
     members   two by two hold out another part of the rows (one by one where there are few); all take the network of the
               rung that was best, and best is judged for all members together: with v the variance of members,
               L1 = b + v for one and L2 = b + v / 2 for two give L = b + v / n_members
+    finish    rows held out have done their work: every member trains once more with all rows, further where the path
+              was still gaining, else along the best rung again; members that follow see all rows from the start
 
 Everything is decided on rows held out inside the fit; nothing depends on anything a fit cannot see.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,7 +28,7 @@ from monolip.engine.additive import Additive, fit_additive, losses_of
 from monolip.engine.anchored import Anchored
 from monolip.engine.judging import mean_loss
 from monolip.engine.problem import Problem
-from monolip.engine.training import Progress
+from monolip.engine.training import Progress, TrainingResult
 from monolip.engine.training_options import TrainingOptions
 from monolip.estimators._climber import Chosen, Climber, Rung
 from monolip.estimators._training import Job, run_jobs
@@ -41,6 +43,7 @@ MANY_ROWS = 2500
 LONG, WORTH = 4, 0.003  # rungs after so many are long: one that gains less than this part of the loss is the last
 NOISY = 3  # from this rung on decay is stronger where the start needed a strong penalty, and weaker where it did not
 USUAL, LEAST, MOST = 3.0, 0.2, 10.0
+RESERVED = 3  # a path of so many rungs keeps its last one for the finish
 MUCH = 0.15  # of the loss gained by the first rungs: what the start could not explain is then no noise
 STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
 UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
@@ -83,12 +86,40 @@ class Recipe:
         """What was chosen, and the members, each with a network for that rung."""
         probes, self.strength = self._start(range(min(self.n_members, PROBES)), STRENGTHS, self.folds is not None)
         best = self._climb(probes)
-        chosen = Chosen(best, self.strength, sum(rung.steps for rung in self.rungs[:best]))
+        chosen = self._chosen(best, len(probes[0].networks) - 1)
+        if self.folds is not None:
+            self._finish(probes, chosen)
         more = [] if self._out_of_time() else self.more(chosen, len(probes))
         return chosen, probes + more
 
+    def _chosen(self, best: int, climbed: int) -> Chosen:
+        steps = sum(rung.steps for rung in self.rungs[:best])
+        if self.folds is None or best == 0 or best < climbed:
+            return Chosen(best, self.strength, steps)
+        further = best if best == self._judged < len(self.rungs) else best - 1
+        return Chosen(best, self.strength, steps + self.rungs[further].steps, further)
+
+    @property
+    def _judged(self) -> int:
+        """Rungs that are climbed under judgement; the last one of a whole path is left for the finish."""
+        return len(self.rungs) - (self.folds is not None and len(self.rungs) >= RESERVED)
+
+    def _finish(self, climbers: Sequence[Climber], chosen: Chosen) -> None:
+        """Once more with all rows. What was cut short is thrown away: the best rung was judged, it was not."""
+        if chosen.rung == 0 or self._out_of_time():
+            return
+        last, start = (chosen.rung - 1,) * 2 if chosen.further is None else (chosen.further, chosen.rung)
+        jobs = []
+        for climber in climbers:
+            job = self._job(climber, last)
+            options = replace(job.options, seed=(job.options.seed + 15485863) % 2**31)
+            every = _numbers(np.ones(len(self.problem.data.y), bool))
+            jobs.append(replace(job, options=options, index=every, holdout=None, start=climber.networks[start]))
+        for climber, result in zip(climbers, self._results(jobs), strict=True):
+            climber.finished = result.snapshots[-1].network if result.stopped == "finished" else None
+
     def more(self, chosen: Chosen, start: int) -> list[Climber]:
-        """Members number `start` and up, as far as was chosen."""
+        """Members number `start` and up, as far as was chosen. They judge nothing, and learn from all rows."""
         self.strength = chosen.strength
         tried = STRENGTHS if chosen.strength is None else (chosen.strength,)
         climbers, _ = self._start(range(start, self.n_members), tried, False)
@@ -96,17 +127,19 @@ class Recipe:
             self._train(climbers, number)
             if self._out_of_time() and number + 1 < chosen.rung:
                 return []  # members that came only part of the way would spoil the others
+        if chosen.further is not None and climbers:
+            self._finish(climbers, chosen)
         return climbers
 
     def _start(
         self, members: Sequence[int], tried: Sequence[float], judged: bool
     ) -> tuple[list[Climber], float | None]:
         """Members at their additive starts, all of one strength: the best on all their hold-out rows, or the middle."""
-        rows = [self._rows(member) for member in members]
+        rows = [self._rows(member if judged else None) for member in members]
         climbers = [Climber(m, *r, Anchored(self.problem, None, r[0])) for m, r in zip(members, rows, strict=True)]
         starts: list[list[Additive]] = []
         for at, climber in enumerate(climbers):
-            same = at > 0 and climber.holdout is not None and climber.holdout is climbers[at - 1].holdout
+            same = at > 0 and climber.holdout is climbers[at - 1].holdout
             starts.append(starts[-1] if same else fit_additive(self.problem, climber.index, self.penalty, tried))
         if not starts or not all(starts):
             if judged:
@@ -124,7 +157,7 @@ class Recipe:
 
     def _climb(self, climbers: list[Climber]) -> int:
         """Train from rung to rung until the hold-out loss falls no more; the best one, 0 for the start itself."""
-        for number in range(len(self.rungs)):
+        for number in range(self._judged):
             self._train(climbers, number)
             if self.folds is not None:
                 self.curve.append(self._judge(climbers))
@@ -158,24 +191,24 @@ class Recipe:
         return 2 * both - single + 2 * (single - both) / self.n_members
 
     def _train(self, climbers: Sequence[Climber], number: int) -> None:
-        jobs = [self._job(climber, number) for climber in climbers]
-        results = run_jobs(jobs, self.n_threads, self.on_progress)
-        self.interrupted |= any(result.stopped == "interrupted" for result in results)
-        for climber, job, result in zip(climbers, jobs, results, strict=True):
+        results = self._results([self._job(climber, number) for climber in climbers])
+        for climber, result in zip(climbers, results, strict=True):
             last = result.snapshots[-1]
             climber.networks.append(last.network)
             if last.holdout_loss is not None:
                 climber.losses.append(last.holdout_loss)
+
+    def _results(self, jobs: Sequence[Job]) -> list[TrainingResult]:
+        """Of trainings that are entered into the history."""
+        results = run_jobs(jobs, self.n_threads, self.on_progress)
+        self.interrupted |= any(result.stopped == "interrupted" for result in results)
+        for job, result in zip(jobs, results, strict=True):
             options = job.options
-            entry = {"member": climber.member, "n_steps": options.n_steps, "slope_rate": options.slope_rate}
-            self.history.append(
-                {
-                    **entry,
-                    "slope_decay": options.slope_decay,
-                    "holdout_loss": last.holdout_loss,
-                    "seconds": result.seconds,
-                }
-            )
+            entry = {"member": job.member, "n_steps": options.n_steps, "slope_rate": options.slope_rate}
+            loss = result.snapshots[-1].holdout_loss
+            more = {"slope_decay": options.slope_decay, "holdout_loss": loss, "seconds": result.seconds}
+            self.history.append({**entry, **more})
+        return results
 
     def _job(self, climber: Climber, number: int) -> Job:
         left = None if self.deadline is None else max(1e-3, self.deadline - time.perf_counter())
@@ -202,9 +235,9 @@ class Recipe:
         learned = len(self.curve) > NOISY and self.curve[NOISY] < (1 - MUCH) * self.curve[0]
         return decay * float(np.clip(self.strength / USUAL, LEAST, 1.0 if learned else MOST))
 
-    def _rows(self, member: int) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
-        """Rows a member learns from and rows it is judged on."""
-        if self.folds is None:
+    def _rows(self, member: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
+        """Rows a member learns from and rows it is judged on; None is any member that nobody judges."""
+        if self.folds is None or member is None:
             return np.arange(len(self.problem.data.y), dtype=np.int32), None
         fold = (member // 2 if self.paired else member) % (int(self.folds.max()) + 1)
         if fold not in self._dealt:

@@ -50,6 +50,10 @@ class RawColumn:
     def is_numeric(self) -> bool:
         return self.values.dtype.kind == "f"
 
+    def at(self, rows: NDArray[Any] | slice) -> NDArray[Any]:
+        """The values of some rows."""
+        return np.asarray(self.values[rows])
+
     @cached_property
     def factors(self) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """(distinct labels, number of each row's label among them): a label is looked at once, not once a row."""
@@ -87,7 +91,7 @@ class RawTable:
 
 def _rows_of(column: RawColumn, rows: NDArray[np.int64]) -> RawColumn:
     exact = None if column.exact is None else column.exact[rows]
-    part = RawColumn(column.name, column.values[rows], column.categories, column.ordered, exact)
+    part = RawColumn(column.name, column.at(rows), column.categories, column.ordered, exact)
     if "factors" in column.__dict__:
         part.__dict__["factors"] = column.factors[0], column.factors[1][rows]
     return part
@@ -187,7 +191,12 @@ def _from_frame(frame: nw.DataFrame[Any], pick: Sequence[str] | None) -> RawTabl
 def _from_series(series: nw.Series[Any], name: str) -> RawColumn:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        plain = series.to_numpy()
+        if (
+            plain.dtype.kind not in "fiub"
+        ):  # nullable and decimal numbers come as objects; a frame's own cast is slow
+            plain = series.cast(nw.Float64).to_numpy()
+        values = np.asarray(plain, dtype=np.float64)
         large = dtype.is_integer() and _beyond_floats(values)
         return RawColumn(name, values, exact=_objects(series) if large else None)
     if dtype in (nw.Categorical, nw.Enum):
