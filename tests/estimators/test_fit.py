@@ -189,3 +189,17 @@ def test_architecture_and_batch_size_are_the_users():
     assert [w.shape[0] for w in form.weights] == [8, 6, 4, 1]
     linear = MonotonicRegressor(hidden_layer_sizes=(), n_bins=0, **QUICK).fit(X, y)
     assert len(linear.frozen_.members[0][0].form.weights) == 1
+
+
+def test_blas_threads_change_no_bit_and_are_given_back(rng):
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    X = rng.normal(size=(40_000, 6))
+    y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.1 * rng.normal(size=40_000)
+    digests = set()
+    for threads in (1, 2, 4):
+        with threadpoolctl.threadpool_limits(threads, "blas"):
+            model = MonotonicRegressor(monotonic_cst=[1, 0, 0, 0, 0, 0], max_iter=1, random_state=0).fit(X, y)
+            digests.add(model.frozen_.digest)
+            pools = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
+            assert {pool["num_threads"] for pool in pools} == {threads}
+    assert len(digests) == 1

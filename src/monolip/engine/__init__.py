@@ -8,6 +8,7 @@ integer_search    attack_integers, evaluate_carried: the same for fixed-point ne
 
 architecture      Architecture: layers, sort groups, fan-in, form
 losses            Loss: what is learned
+row_source        RowSource: a table whose rows are made when asked for
 problem           Problem: rows, slope intervals, loss and architecture; checked and copied once
 training_options  TrainingOptions: the constants of the recipe
 training          train: one network, with snapshots, early stopping, a time limit and a clean stop

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from monolip.engine._compile import compiled
 from monolip.errors import InputError
 
-__all__ = ["add_linear", "check_ranges", "fill_bins", "refuse_bins", "sums_of_bins", "unpack", "widen_ends"]
+__all__ = ["add_linear", "add_rows", "check_ranges", "fill_bins", "refuse_bins", "sums_of_bins", "unpack", "widen_ends"]
 
 FloatArray = NDArray[Any]
 Ranges = Sequence[tuple[int, int]]
@@ -31,6 +31,14 @@ def check_ranges(bins: Ranges, n_features: int) -> tuple[tuple[int, int], ...]:
 
 
 @compiled()
+def add_rows(x: FloatArray, total: NDArray[np.float64]) -> None:
+    """total (columns,) += rows of x, one after the other."""
+    for row in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            total[k] += x[row, k]
+
+
+@compiled()
 def widen_ends(x: FloatArray, columns: NDArray[np.int64], ends: FloatArray) -> None:
     """ends (2, bins) become the least and largest values that the columns of x have and had."""
     for row in range(x.shape[0]):
@@ -42,7 +50,7 @@ def widen_ends(x: FloatArray, columns: NDArray[np.int64], ends: FloatArray) -> N
 
 @compiled()
 def fill_bins(
-    x: FloatArray, columns: NDArray[np.int64], first: NDArray[np.int64], ends: FloatArray, codes: NDArray[np.int32],
+    x: FloatArray, columns: NDArray[np.int64], first: NDArray[np.int64], ends: FloatArray, codes: NDArray[Any],
     packed: FloatArray, at: int,
 ) -> int:  # fmt: skip
     """codes (rows, features) = number of the bin partly filled, packed[:, at + feature] = what it holds.
@@ -71,7 +79,7 @@ def refuse_bins(row: FloatArray) -> NoReturn:
 
 @compiled()
 def unpack(
-    x: FloatArray, codes: NDArray[np.int32], places: NDArray[np.int32], plain: NDArray[np.int64],
+    x: FloatArray, codes: NDArray[Any], places: NDArray[np.int32], plain: NDArray[np.int64],
     binned: NDArray[np.int64], first: NDArray[np.int64], ends: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
     """Packed rows as they were: out (places, columns)."""
@@ -88,7 +96,7 @@ def unpack(
 
 @compiled()
 def add_linear(
-    x: FloatArray, codes: NDArray[np.int32], places: NDArray[np.int32], plain: FloatArray, binned: FloatArray,
+    x: FloatArray, codes: NDArray[Any], places: NDArray[np.int32], plain: FloatArray, binned: FloatArray,
     sums: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
     """out = x . slopes for packed rows: slopes of plain columns, of bins, and `sums_of_bins` of them."""

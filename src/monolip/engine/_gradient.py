@@ -91,7 +91,7 @@ def backward(data: Data, layers: Table, blocks: Table, own: Stepped, lanes: Lane
             rows, column, columns = blocks[b, ROWS], blocks[b, COLUMN], blocks[b, COLUMNS]
             d_at, w_at, ldw = blocks[b, ROW] * LANES, blocks[b, WEIGHT_AT], blocks[b, STRIDE]
             if k == 0:
-                tile_gradient(g, w_at, ldw, rows, d, d_at, data.cells, column, ldx, lanes.rows)
+                tile_gradient(g, w_at, ldw, rows, d, d_at, data.cells, column, data.x.shape[1], lanes.rows)
             elif rows > FEW_ROWS:
                 tile_gradient(g, w_at, ldw, rows, d, d_at, turned, column, ldx, lanes.same)
             else:

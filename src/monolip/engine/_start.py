@@ -50,15 +50,18 @@ def start_params(
 
 
 def best_constant(loss: Loss, y: FloatArray, weight: FloatArray, n_outputs: int) -> NDArray[np.float64]:
-    """The constant output that is about right for the loss: mean, quantile, log-odds or log of the mean. (outputs,)"""
-    share = weight / weight.sum()
+    """The constant output that is about right for the loss: mean, quantile, log-odds or log of the mean. (outputs,)
+
+    weight is used up: it becomes each row's share.
+    """
+    if loss.name in ("absolute", "pinball", "huber"):
+        quantile = loss.resolved() if loss.name == "pinball" else 0.5
+        return np.quantile(y[weight > 0], quantile, axis=0)
+    share = np.divide(weight, weight.sum(), out=weight)
     if loss.name == "softmax":
         frequency = np.bincount(y[:, 0].astype(int), weights=share, minlength=n_outputs)
         logs = np.log(np.maximum(frequency, 1e-6))
         return np.asarray((logs - logs.mean()) / loss.resolved())
-    if loss.name in ("absolute", "pinball", "huber"):
-        quantile = loss.resolved() if loss.name == "pinball" else 0.5
-        return np.quantile(y[weight > 0], quantile, axis=0)
     mean = share @ y
     if loss.name == "logistic":
         mean = np.clip(mean, 1e-6, 1 - 1e-6)

@@ -14,7 +14,7 @@ AHEAD = 64  # rows known beyond the block, for prefetching: the next block
 
 
 class Data(NamedTuple):
-    """Rows: x (n, d padded), y (n, targets), weight (n,) of mean 1, offset (n, outputs) or (0, outputs).
+    """Rows: x (n, d), y (n, targets), weight (n,) of mean 1, offset (n, outputs) or (0, outputs).
 
     x holds the plain columns and after them, for each feature with bins, what its partly filled bin holds; codes
     (n, features with bins) is the number of that bin. See _bins.
@@ -24,9 +24,9 @@ class Data(NamedTuple):
     y: FloatArray
     weight: FloatArray
     offset: FloatArray
-    cells: FloatArray  # x, flat
+    cells: FloatArray  # x, flat, and zeros: kernels read whole registers past the end of a row
     residual: FloatArray  # (outputs, d) of paper form, or (0, d)
-    codes: NDArray[np.int32]
+    codes: NDArray[Any]  # whole numbers, of two bytes while they fit
     first_bins: NDArray[np.int64]  # where the bins of each feature begin, and their number
     bin_ends: FloatArray  # (2, bins): what an empty bin and a full one hold
 

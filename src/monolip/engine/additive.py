@@ -25,6 +25,7 @@ FloatArray = NDArray[np.float64]
 
 MAX_COLUMNS, MAX_ROWS, MAX_NEWTON_ROWS = 1024, 16_384, 4096
 MAX_CELLS = 2**21  # of rows times columns: the Gram matrix takes this times the number of columns
+FEW_ROWS = 256  # unpacked at once
 SWEEPS, NEWTON_STEPS, STEPS_AFTER = 100, 3, 1
 LARGEST = 5.0  # of a standardised target under a robust loss: the start is a least-squares fit there
 _STEEP = 30.0  # exponents: beyond, a loss under a log link is infinite in single precision anyway
@@ -69,12 +70,11 @@ def fit_additive(
     places = _some(places, max(512, MAX_CELLS // problem.n_features))
     y, weight = data.y[places, 0].astype(np.float64), data.weight[places].astype(np.float64)
     offset = data.offset[places, 0].astype(np.float64) if len(data.offset) else np.zeros(len(y))
-    x = problem.rows_at(places)
-    used = _screened(x, y, weight, np.flatnonzero(np.isfinite(penalty)))
-    x = x[:, used]
+    used = _screened(problem, places, y, weight, np.flatnonzero(np.isfinite(penalty)))
     fit = _Fit(
-        x, y, weight, offset, problem.lower[0][used], problem.upper[0][used], problem.loss.name, problem.parameter
-    )
+        _columns(problem, places, used), y, weight, offset, problem.lower[0][used], problem.upper[0][used],
+        problem.loss.name, problem.parameter,
+    )  # fmt: skip
     found = []
     for number, strength in enumerate(sorted(strengths, reverse=True)):
         for _ in range(1 if not known else STEPS_AFTER if number else NEWTON_STEPS):
@@ -85,14 +85,26 @@ def fit_additive(
     return found
 
 
-def _screened(x: NDArray[Any], y: FloatArray, weight: FloatArray, used: NDArray[np.int64]) -> NDArray[np.int64]:
+def _columns(problem: Problem, places: NDArray[np.int32], used: NDArray[np.int64]) -> NDArray[Any]:
+    """Some columns of some rows, (places, used), column by column in memory; rows are unpacked a few at a time."""
+    x = np.empty((len(places), len(used)), problem.dtype, order="F")
+    for start in range(0, len(places), FEW_ROWS):
+        rows = problem.rows_at(places[start : start + FEW_ROWS])
+        x[start : start + FEW_ROWS] = rows if len(used) == rows.shape[1] else rows[:, used]
+    return x
+
+
+def _screened(
+    problem: Problem, places: NDArray[np.int32], y: FloatArray, weight: FloatArray, used: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """At most MAX_COLUMNS of the columns: those with the largest correlation with the target."""
     if len(used) <= MAX_COLUMNS:
         return used
-    share = weight / weight.sum()
+    share, dtype = weight / weight.sum(), problem.dtype
     size = np.abs(y).max() or 1.0  # squares of far outliers overflow
-    rest = ((y - share @ y) / size * share).astype(x.dtype)
-    centred = x[:, used] - (share.astype(x.dtype) @ x[:, used])
+    rest = ((y - share @ y) / size * share).astype(dtype)
+    centred = _columns(problem, places, used)
+    centred -= share.astype(dtype) @ centred
     spread = np.sqrt(np.square(centred).mean(axis=0, dtype=np.float64))
     score = np.abs(rest @ centred) / np.where(spread > 0, spread, np.inf)
     return np.sort(used[np.argsort(-score, kind="stable")[:MAX_COLUMNS]])
@@ -130,6 +142,8 @@ class _Fit:
         upper: FloatArray, loss: str, parameter: float,
     ) -> None:  # fmt: skip
         self.x, self.y, self.weight, self.offset = x, y, weight, offset
+        # the Gram matrix is made of scaled columns: a second copy only where x is looked at again
+        self.scaled = x if loss == "squared" else np.empty_like(x)
         self.lower, self.upper, self.loss, self.parameter = lower, upper, loss, parameter
         self.w = np.clip(np.zeros(x.shape[1]), lower, upper)
         self.constant, self.gram = _first_constant(loss, y, weight, offset), None
@@ -143,9 +157,9 @@ class _Fit:
         """One Newton step; for least squares the Gram matrix is made once and this is the solution."""
         newton = _DERIVATIVES.get(self.loss)
         if newton is not None:
-            f = np.clip(self._linear() + self.offset, -_STEEP, _STEEP)
-            slope, curve = newton(f, self.y, self.parameter)
-            self.gram = self._normal(self.weight * curve, self._linear() - slope / curve)
+            linear = self._linear()
+            slope, curve = newton(np.clip(linear + self.offset, -_STEEP, _STEEP), self.y, self.parameter)
+            self.gram = self._normal(self.weight * curve, linear - slope / curve)
         elif self.gram is None:
             self.gram = self._normal(self.weight, self.y - self.offset)
         gram, moment, mean, middle = self.gram
@@ -163,10 +177,14 @@ class _Fit:
         """Gram matrix and moments of centred columns: (d, d), (d,), means (d,), mean of z."""
         share = weight / weight.sum()
         mean, middle = np.asarray(share.astype(self.x.dtype) @ self.x, np.float64), float(share @ z)
-        root = np.sqrt(weight)
-        scaled = (self.x - mean.astype(self.x.dtype)) * root.astype(self.x.dtype)[:, None]
+        root, scaled = np.sqrt(weight), self.scaled
+        np.subtract(self.x, mean.astype(self.x.dtype), out=scaled)
+        scaled *= root.astype(self.x.dtype)[:, None]
         moment = (root * (z - middle)).astype(self.x.dtype) @ scaled
-        return (scaled.T @ scaled).astype(np.float64), moment.astype(np.float64), mean, middle
+        gram = scaled.T @ scaled
+        if scaled is self.x:
+            self.x = self.scaled = scaled = scaled[:0].copy()  # given back: it was all of it
+        return gram.astype(np.float64), moment.astype(np.float64), mean, middle
 
 
 def _first_constant(loss: str, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:

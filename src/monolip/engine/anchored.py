@@ -61,7 +61,9 @@ def _constant(problem: Problem, rows: ArrayLike | None) -> NDArray[np.float64]:
 def _around(problem: Problem, start: Additive) -> Problem:
     """The same rows, with the start's values as offset and the slope boxes as seen from it."""
     around, data = copy(problem), problem.data
-    known = (problem.linear(start.slopes) + start.constant)[:, None].astype(problem.dtype)
+    linear = problem.linear(start.slopes)
+    linear += start.constant
+    known = linear[:, None].astype(problem.dtype)
     around.data = data._replace(offset=known + data.offset if len(data.offset) else known)
     around.lower, around.upper = problem.lower - start.slopes, problem.upper - start.slopes
     return around

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine._bin_columns import add_linear, check_ranges, sums_of_bins, unpack
-from monolip.engine._inputs import finite_target, offsets, packed_rows, row_weights, slope_boxes, trunks_of
+from monolip.engine._inputs import finite_target, offsets, row_weights, slope_boxes, trunks_of
+from monolip.engine._packing import packed_rows
 from monolip.engine._state import Data
 from monolip.engine._training_layout import INPUT_WIDTH, PAD, TrainingLayout
 from monolip.engine.architecture import Architecture
 from monolip.engine.losses import Loss, check_target
+from monolip.engine.row_source import RowSource
 from monolip.errors import InputError, SlopeError
 
 __all__ = ["Problem"]
@@ -26,16 +28,17 @@ RUN_ROWS = 4
 class Problem:
     """Checked once, copied once; members, regimes and folds train on it by row numbers, in any number of threads.
 
-    x: (n, d). y: (n,) or (n, outputs), class numbers for softmax. lower, upper: (d,) or (outputs, d) slope intervals;
-    outputs with equal intervals share a trunk. sample_weight: (n,), at least 0. offset: (n,) or (n, outputs), added
-    to the outputs (the logarithm of an exposure, for a log link). double: float64 kernels, for tests.
+    x: (n, d), or a RowSource of that shape, which is never held as a whole. y: (n,) or (n, outputs), class numbers for
+    softmax. lower, upper: (d,) or (outputs, d) slope intervals; outputs with equal intervals share a trunk.
+    sample_weight: (n,), at least 0. offset: (n,) or (n, outputs), added to the outputs (the logarithm of an exposure,
+    for a log link). double: float64 kernels, for tests.
     bins: ranges (first, stop) of columns that are bins of one feature: in every row the columns before one of them are
     at their largest value and those after it at their smallest. A feature then costs the same whatever its bins.
     """
 
     def __init__(
         self,
-        x: ArrayLike,
+        x: ArrayLike | RowSource,
         y: ArrayLike,
         lower: ArrayLike,
         upper: ArrayLike,
@@ -47,8 +50,8 @@ class Problem:
         double: bool = False,
         bins: Sequence[tuple[int, int]] = (),
     ) -> None:
-        table = np.asarray(x)
-        if table.ndim != 2 or 0 in table.shape:
+        table = x if isinstance(x, RowSource) else RowSource(np.asarray(x))
+        if len(table.shape) != 2 or 0 in table.shape:
             raise InputError(f"training needs a table of rows and features; got shape {table.shape}; pass (n, d).")
         self.loss = Loss(loss) if isinstance(loss, str) else loss
         self.parameter = self.loss.resolved()
@@ -64,22 +67,25 @@ class Problem:
         with np.errstate(over="ignore"):  # what is too large for single precision is told as infinite by the trainer
             self.data = self._data(table, y, sample_weight, offset)
 
-    def _data(self, x: FloatArray, y: ArrayLike, sample_weight: ArrayLike | None, offset: ArrayLike | None) -> Data:
-        order, dtype, n = self.layout.output_order, self.dtype, len(x)
+    def _data(self, x: RowSource, y: ArrayLike, sample_weight: ArrayLike | None, offset: ArrayLike | None) -> Data:
+        order, dtype, n = self.layout.output_order, self.dtype, x.shape[0]
         self._mix(n)
         mixed = slice(None) if self.mixed is None else self.mixed
         target = finite_target(y, n)
         check_target(self.loss, target, len(order))
-        target = np.argsort(order)[target.astype(int)] if self.loss.name == "softmax" else target[:, order]
+        if self.loss.name == "softmax":
+            target = np.argsort(order)[target.astype(np.int32)]
+        elif len(order) > 1:
+            target = target[:, order]
         residual = np.zeros((0, self.n_features)) if self.center is None else self.center[order]
         rows = packed_rows(x, self.mixed, self.layout, dtype)
         self.means = rows.means
         return Data(
             rows.x,
-            np.ascontiguousarray(target[mixed], dtype),
+            np.array(target, dtype, order="C")[mixed],  # the caller's stays its own
             row_weights(sample_weight, n, dtype)[mixed],
             np.ascontiguousarray(offsets(offset, n, order, dtype)[mixed if offset is not None else slice(None)]),
-            rows.x.reshape(-1),
+            rows.cells,
             np.ascontiguousarray(residual, dtype),
             rows.codes,
             self.layout.first_bins,
@@ -109,9 +115,11 @@ class Problem:
         """
         width = -(-self.layout.layers[0, INPUT_WIDTH] // PAD) * PAD * self.dtype.itemsize
         large = n * width > CACHE_BYTES
-        self.run = RUN_ROWS if large else 1
-        self.mixed = np.random.default_rng(0).permutation(n) if large else None
-        self._places = None if self.mixed is None else np.argsort(self.mixed).astype(np.int32)
+        self.run, self.mixed, self._places = RUN_ROWS if large else 1, None, None
+        if large:
+            self.mixed = np.random.default_rng(0).permutation(n).astype(np.int32)
+            self._places = np.empty_like(self.mixed)
+            self._places[self.mixed] = np.arange(n, dtype=np.int32)
 
     def places(self, rows: ArrayLike | None) -> NDArray[np.int32]:
         """Where rows of the caller's table are kept, in order of memory; all of them if None."""
@@ -121,7 +129,11 @@ class Problem:
         index = np.asarray(rows)
         if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= n:
             raise InputError(f"rows of the problem are numbers in 0 .. {n - 1}, at least one; got {index}; check them.")
-        return np.ascontiguousarray(index if self._places is None else np.sort(self._places[index]), np.int32)
+        if self._places is None:
+            return np.ascontiguousarray(index, np.int32)
+        found: NDArray[np.int32] = self._places[index]
+        found.sort()
+        return found
 
     def rows_kept(self, places: NDArray[np.int32]) -> NDArray[np.int64]:
         """The reverse of `places`: rows of the caller's table."""

@@ -63,14 +63,18 @@ class Trainer:
     def _fresh(self) -> FloatArray:
         problem, options, data = self.problem, self.options, self.problem.data
         lower, upper = problem.first_layer_box()
-        y, weight = data.y[self.index].astype(np.float64), data.weight[self.index].astype(np.float64)
-        constant = best_constant(problem.loss, y, weight, len(problem.layout.output_order))
+        constant = self._constant()
         if len(data.offset):  # an offset already explains its mean; the network starts with the rest
             constant = constant - data.offset[self.index].mean(0)
         return start_params(
             problem.layout, np.random.default_rng(options.seed), problem.rows_at, self.index, lower, upper,
             options.initial_slope, constant, problem.architecture.paper_form, problem.dtype,
         )  # fmt: skip
+
+    def _constant(self) -> FloatArray:
+        data, index = self.problem.data, self.index
+        y, weight = data.y[index].astype(np.float64), data.weight[index].astype(np.float64)
+        return best_constant(self.problem.loss, y, weight, len(self.problem.layout.output_order))
 
     @property
     def steps_done(self) -> int:
@@ -134,6 +138,11 @@ class Trainer:
         if self._weighed is None or self._weighed[0] is not places:
             self._weighed = places, float(self.problem.data.weight[places].sum(dtype=np.float64))
         return self._weighed[1]
+
+    def finish(self, n_watched: int) -> None:
+        """Give back what only further steps would need; the first rows trained on stay, to be judged."""
+        self.index = self.index[:n_watched].copy()
+        self.state = self.state._replace(order=self.index)
 
     def gradient(self) -> FloatArray:
         """Gradient of the mean loss over the rows trained on, at the last iterate, flat as the parameters are."""

@@ -162,6 +162,7 @@ class _Run:
     def result(self) -> TrainingResult:
         if not self.snapshots or self.snapshots[-1].step < self.trainer.steps_done:
             self._snapshot()  # stopped in between: what has been learned since counts too
+        self.trainer.finish(WATCHED_ROWS)
         best = self.best()
         stopped: Stopped = "finished" if self.stopped is None else self.stopped
         return TrainingResult(self.snapshots[best].network, tuple(self.snapshots), best, stopped, self.seconds)

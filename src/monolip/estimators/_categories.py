@@ -71,25 +71,26 @@ def _one_hot(n: int, count: FloatArray) -> FloatArray:
 
 
 def out_of_fold(
-    column: CategoryColumn, raw: RawColumn, target: FloatArray, weight: FloatArray | None,
-    rng: np.random.Generator, x: NDArray[np.float32],
-) -> None:  # fmt: skip
-    """Replace target means in training rows x (n, from this column on) by means of the rows in other folds.
+    column: CategoryColumn, raw: RawColumn, target: FloatArray, weight: FloatArray | None, rng: np.random.Generator
+) -> NDArray[np.float32] | None:
+    """Target means for training rows, each of the rows in other folds: (n, goals) for the model columns from MANY on.
 
     With its own target in its mean a row would teach the network to read the answer there, and held-out rows, which
-    judge that network, would agree.
+    judge that network, would agree. None where a column has no target means.
     """
     goals = _columns(target)
     if column.ordered or column.n_model < MANY + len(goals) or not column.table[:-2, MANY].any():
-        return
+        return None
     codes, size = raw.codes_in(column), len(column.table)
     fold = rng.permutation(len(codes)) % _FOLDS
+    found = np.empty((len(codes), len(goals)), np.float32)
     for at, goal in enumerate(goals):
         means = _Means.of(codes, goal, weight, size)
         for k in range(_FOLDS):
             here = fold == k
             part = _Means.of(codes[here], goal[here], None if weight is None else weight[here], size)
-            x[here, MANY + at] = (means.shrunken(part) / means.unit)[codes[here]]
+            found[here, at] = (means.shrunken(part) / means.unit)[codes[here]]
+    return found
 
 
 def _columns(target: FloatArray) -> list[FloatArray]:

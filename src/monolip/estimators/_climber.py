@@ -73,11 +73,11 @@ class Climber:
         return self.network(rung) if self.finished is None else self.anchored.network(self.finished)
 
 
-def deal_folds(n: int, n_folds: int, rng: np.random.Generator, classes: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def deal_folds(n: int, n_folds: int, rng: np.random.Generator, classes: NDArray[np.int64] | None) -> NDArray[np.int32]:
     """Fold of each row: random, equal in size, and with an equal share of every class."""
     order = rng.permutation(n)
     if classes is not None:
         order = order[np.argsort(classes[order], kind="stable")]
-    folds = np.empty(n, dtype=np.int64)
-    folds[order] = np.arange(n) % n_folds
+    folds = np.empty(n, dtype=np.int32)
+    folds[order] = np.arange(n, dtype=np.int32) % n_folds
     return folds

@@ -12,7 +12,7 @@ from monolip.estimators._tables import RawTable, refuse_labels
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
 
-__all__ = ["FastInputs"]
+__all__ = ["Codes", "FastInputs"]
 
 FloatArray = NDArray[np.float64]
 _MAX = float(np.finfo(np.float64).max)
@@ -27,30 +27,54 @@ class _Tables(NamedTuple):
     present: float  # NaN: no indicator column
 
 
+class Codes(NamedTuple):
+    """A column of categories: its distinct labels' rows in the table of categories, and each row's label."""
+
+    rows: NDArray[np.int64]
+    labels: NDArray[np.intp]
+
+
 class FastInputs:
-    """evaluate(table, start, stop) -> (rows, n_model); categories by table, numbers by one search a value."""
+    """evaluate(table, codes, start, stop) -> (rows, n_model); categories by table, numbers by one search a value."""
 
     def __init__(self, inputs: InputTransform) -> None:
         self.inputs = inputs
         self.tables = {i: _tables(inputs, i) for i in inputs.numeric}
 
-    def codes(self, table: RawTable) -> dict[int, NDArray[np.int64]]:
-        """Rows of the tables of categories, by column, for all rows of the raw table."""
+    def codes(self, table: RawTable) -> dict[int, Codes]:
+        """How the labels of each column of categories are read; a label is looked at once, not once a row."""
         categories = [(i, c) for i, c in enumerate(self.inputs.columns) if isinstance(c, CategoryColumn)]
-        return {i: table.columns[i].codes_in(column) for i, column in categories}
+        factors = {i: table.columns[i].factors for i, _ in categories}
+        return {i: Codes(column.codes(factors[i][0]), factors[i][1]) for i, column in categories}
 
-    def evaluate(self, table: RawTable, codes: dict[int, NDArray[np.int64]], start: int, stop: int) -> FloatArray:
-        stop = min(stop, table.n_rows)
-        out = np.empty((stop - start, self.inputs.n_model))
+    def evaluate(self, table: RawTable, codes: dict[int, Codes], start: int, stop: int) -> FloatArray:
+        return self.evaluate_at(table, codes, slice(start, min(stop, table.n_rows)))
+
+    def evaluate_at(self, table: RawTable, codes: dict[int, Codes], rows: NDArray[np.int32] | slice) -> FloatArray:
+        """The same for rows by number."""
+        count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        out = np.empty((count, self.inputs.n_model))
         for i, column in enumerate(self.inputs.columns):
             first = int(self.inputs.starts[i])
             if isinstance(column, CategoryColumn):
-                out[:, first : first + column.n_model] = column.table[codes[i][start:stop]]
+                out[:, first : first + column.n_model] = column.table[codes[i].rows[codes[i].labels[rows]]]
                 continue
             refuse_labels(table.columns[i])
-            values = table.columns[i].values[start:stop]
+            values = table.columns[i].at(rows)
             fill_numeric(np.ascontiguousarray(values, dtype=np.float64), *self.tables[i], out, first)
         return out
+
+    def ends(self, table: RawTable, i: int) -> FloatArray:
+        """The least and largest value of every model column of a number, (2, n_model of it), over all rows.
+
+        Maps never fall, to the bit: they are those of the least and the largest raw value, and of a missing one.
+        """
+        refuse_labels(table.columns[i])
+        values = table.columns[i].values
+        raw = np.array([np.fmin.reduce(values), np.fmax.reduce(values), values.min()])  # the last: NaN if one is
+        column = np.empty((len(raw), self.inputs.columns[i].n_model))
+        fill_numeric(raw, *self.tables[i], column, 0)
+        return np.stack([column.min(axis=0), column.max(axis=0)])
 
 
 def _tables(inputs: InputTransform, i: int) -> _Tables:

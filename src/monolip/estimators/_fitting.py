@@ -16,6 +16,7 @@ from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._freezing import freeze
 from monolip.estimators._held_out import HeldOut
+from monolip.estimators._one_blas_thread import one_blas_thread
 from monolip.estimators._preparing import choose_bins, learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
 from monolip.estimators._recipe import Recipe
@@ -74,7 +75,8 @@ def fit_network(
     if before is None:
         bins = settings.n_bins
         if bins is None:
-            bins = choose_bins(table, schema, promises, target, settings.seed)
+            with one_blas_thread():
+                bins = choose_bins(table, schema, promises, target, settings.seed)
         inputs = learn_inputs(table, schema, promises, target, bins)
         boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
     else:
@@ -82,12 +84,13 @@ def fit_network(
         inputs, boxes = before.network.inputs, before.boxes
     problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
     recipe = _recipe(problem, penalties(inputs), target, settings, rng, started, on_progress)
-    if before is None:
-        chosen, climbers = recipe.run()
-        kept: tuple[NetworkArrays, ...] = ()
-    else:
-        chosen, kept = before.chosen, before.arrays
-        climbers = recipe.more(chosen, len(kept))
+    kept: tuple[NetworkArrays, ...] = ()
+    with one_blas_thread():
+        if before is None:
+            chosen, climbers = recipe.run()
+        else:
+            chosen, kept = before.chosen, before.arrays
+            climbers = recipe.more(chosen, len(kept))
     arrays = (*kept, *(climber.result(chosen.rung) for climber in climbers))
     network = freeze(
         arrays, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift
@@ -121,7 +124,7 @@ def _recipe(
     n = len(target.y)
     batch = min(settings.batch_size or (64 if n < 4000 else 128), n)
     rungs = _rungs(n, batch, settings.max_iter)
-    folds: NDArray[np.int64] | None = None
+    folds: NDArray[np.int32] | None = None
     if settings.holdout is not None and n < FEWEST and target.n_outputs == 1:
         rungs = ()  # too few rows to hold any out: the start alone
     elif settings.holdout is not None and n >= FEWEST:

@@ -38,9 +38,12 @@ def _group_room() -> int | None:
         return None
 
 
-def check_memory(n_rows: int, n_model: int) -> None:
-    """Training holds the model columns twice in single precision for a moment; refuse what cannot fit."""
-    needed, free = 8 * n_rows * (n_model + 16), free_bytes()
+def check_memory(n_rows: int, n_model: int, n_packed: int) -> None:
+    """Training holds n_packed numbers of each row in single precision, and some that tell where it is; refuse more.
+
+    n_packed: the model columns with the bins of a feature counted as two.
+    """
+    needed, free = 4 * n_rows * (n_packed + 16), free_bytes()
     if free is not None and needed > free:
         raise InputError(
             f"the table must fit into memory; training on {n_rows} rows of {n_model} model columns needs about "

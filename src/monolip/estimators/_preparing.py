@@ -11,11 +11,10 @@ from monolip.engine.problem import Problem
 from monolip.errors import InputError
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._calibration import calibrate
-from monolip.estimators._categories import encode, out_of_fold
+from monolip.estimators._categories import encode
 from monolip.estimators._checks import check_boxes
-from monolip.estimators._far_values import training_reach
-from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._memory import check_memory
+from monolip.estimators._model_rows import ModelRows
 from monolip.estimators._promises import Promises
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
@@ -78,22 +77,13 @@ def make_problem(
     inputs: InputTransform, table: RawTable, target: Target, boxes: Boxes, hidden: tuple[int, ...], seed: int
 ) -> Problem:
     """Model columns of all rows, targets and slope boxes in the units of training."""
-    check_memory(table.n_rows, inputs.n_model)
+    bins = _bins(inputs)
+    check_memory(table.n_rows, inputs.n_model, inputs.n_model - sum(stop - first - 2 for first, stop in bins))
     with np.errstate(over="ignore"):  # an infinite cap is a generous one
         lower, upper = boxes.lower / target.scale, boxes.upper / target.scale
     check_boxes(inputs, lower, upper)
-    x = np.empty((table.n_rows, inputs.n_model), dtype=np.float32)
-    fast = FastInputs(inputs)
-    reach, codes = training_reach(inputs, table), fast.codes(table)
-    for start in range(0, table.n_rows, 4096):
-        part = fast.evaluate(table, codes, start, start + 4096)
-        x[start : start + 4096] = part if reach is None else np.clip(part, -reach, reach)
-    for j, column in enumerate(inputs.columns):
-        if isinstance(column, CategoryColumn):
-            rng = np.random.default_rng([seed, j])
-            out_of_fold(column, table.columns[j], target.averaged, target.weight, rng, x[:, inputs.starts[j] :])
     return Problem(
-        x,
+        ModelRows(inputs, table, target, seed),
         target.y,
         lower,
         upper,
@@ -101,7 +91,7 @@ def make_problem(
         architecture=Architecture(hidden=hidden),
         sample_weight=target.weight,
         offset=target.offset,
-        bins=_bins(inputs),
+        bins=bins,
     )
 
 

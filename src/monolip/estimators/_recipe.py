@@ -58,7 +58,7 @@ class Recipe:
     """
 
     problem: Problem
-    folds: NDArray[np.int64] | None
+    folds: NDArray[np.int32] | None
     rungs: tuple[Rung, ...]
     penalty: FloatArray
     n_members: int

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.estimators._picked_rows import pick_rows
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
 
@@ -26,12 +27,14 @@ def rows_that_count(table: RawTable, target: Target, rng: np.random.Generator) -
     if target.weight is None and table.n_rows <= most:
         return table, target
     rows = np.arange(table.n_rows) if target.weight is None else np.flatnonzero(target.weight)
+    if len(rows) == table.n_rows <= most:
+        return table, target
     if len(rows) <= most:
-        return table.take(rows), target.take(rows)
+        return pick_rows(table, rows), target.take(rows)
     strata = _strata(target)
     if strata is None:
         rows = np.sort(rng.choice(rows, most, replace=False))
-        return table.take(rows), target.take(rows)
+        return pick_rows(table, rows), target.take(rows)
     kinds = strata[rows]
     there = np.bincount(kinds)
     taken = _shares(there, most)
@@ -39,7 +42,7 @@ def rows_that_count(table: RawTable, target: Target, rng: np.random.Generator) -
     rows = np.sort(np.concatenate(picked))
     part = target.take(rows)
     weight = (there / np.maximum(taken, 1))[strata[rows]]
-    return table.take(rows), replace(part, weight=weight if part.weight is None else weight * part.weight)
+    return pick_rows(table, rows), replace(part, weight=weight if part.weight is None else weight * part.weight)
 
 
 def _strata(target: Target) -> NDArray[np.int64] | None:

@@ -14,6 +14,7 @@ from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
 from monolip.engine.training import Progress, TrainingResult, train
 from monolip.engine.training_options import TrainingOptions
+from monolip.estimators._watching import watcher
 
 __all__ = ["Job", "run_jobs"]
 
@@ -35,15 +36,22 @@ class Job:
 
 def run_jobs(jobs: Sequence[Job], n_threads: int, on_progress: OnProgress | None) -> list[TrainingResult]:
     """Results in the order of jobs; threads change no bit. Ctrl-C ends all of them with their best so far."""
-    stop = Event()
+    stop, watching = Event(), watcher()
+    if watching is not None:
+        on_progress = watching.progress
 
     def work(job: Job) -> TrainingResult:
+        known = None if watching is None else watching.find(job)
+        if known is not None:
+            return known
         tell = None if on_progress is None else lambda progress: on_progress(job, progress)
         result = train(
             job.problem, job.options, index=job.index, holdout=job.holdout, start=job.start, on_progress=tell, stop=stop
         )
         if result.stopped == "interrupted":
             stop.set()  # Ctrl-C reaches one training only; the user meant all
+        if watching is not None:
+            watching.keep(job, result)
         return result
 
     if n_threads <= 1 or len(jobs) == 1:

@@ -48,18 +48,19 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             type: strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
-        hidden_layer_sizes, n_estimators, max_iter, batch_size, early_stopping, validation_fraction, n_bins, max_time,
-            warm_start, n_jobs, random_state, verbose: as in MonotonicRegressor, as are the limits: 262,144 rows are
-            trained on at most (rare classes whole, with weights that make up for it), f is flat far beyond the
-            training data except in features given in `slopes=`, unseen categories count as the average one, unexpected
-            NaN as the median. Two classes are fitted from an additive start, as there; more classes from zero.
+
+    All other arguments (hidden_layer_sizes, n_estimators, max_iter, batch_size, early_stopping, validation_fraction,
+    n_bins, max_time, warm_start, n_jobs, random_state, verbose) are as in MonotonicRegressor, as are the limits: of
+    more than 262,144 rows a part is trained on (rare classes whole, with weights that make up for it), f is flat far
+    beyond the training data except in features given in `slopes=`, unseen categories count as the average one,
+    unexpected NaN as the median. Two classes are fitted from an additive start, as there; more classes from zero.
 
     Attributes:
         slopes_: what is guaranteed, per raw feature (and class); print it. frozen_: the FrozenNetwork behind it all.
         certificate_: the same with everything an independent checker needs (docs/certificates.md); save it.
         classes_: the labels, in the order of predict_proba's columns.
-        calibration_: how far probabilities were from frequencies on rows held out in fit (each member on its own); None
-            where nothing was held out, and after recalibrate.
+        calibration_: how far probabilities were from frequencies on rows held out in fit (each member on its own,
+            before it was finished with all rows); None where nothing was held out, and after recalibrate.
         history_, n_iter_, n_features_in_, feature_names_in_: as in MonotonicRegressor.
 
     Example:

@@ -29,7 +29,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         loss: squared_error, absolute_error, huber, quantile, poisson, gamma or tweedie (the last three: log link).
         loss_parameter: the quantile, Tweedie's power, or Huber's delta in (robust) standard deviations.
         hidden_layer_sizes: widths, even numbers.
-        n_estimators: members, averaged; each learns without the rows it holds out. 2 for speed, 8 for accuracy.
+        n_estimators: members, averaged; rows held out judge up to four of them, then all learn from all rows. 2 for
+            speed, 8 for accuracy.
         max_iter: passes over the data at most; None lets the recipe decide.
         batch_size: rows per step, or "auto".
         early_stopping: hold rows out to choose the regulariser and when to stop; False trains on all rows.
@@ -48,7 +49,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         n_jobs: threads; changes no bit of the result. random_state: a seed. verbose: show progress.
 
     A fit starts from the best additive function inside the slope intervals and trains a network around it, in ever
-    longer stretches under ever less decay towards that start, until the loss of the rows held out falls no more.
+    longer stretches under ever less decay towards that start, until the loss of the rows held out falls no more. The
+    last stretch is then trained with all rows.
 
     Of more than 262,144 rows a random part of that size is trained on (the steps would not visit more), so that time
     and memory stay bounded; under a log link targets above zero stay in it whole where they are rare, and weights make

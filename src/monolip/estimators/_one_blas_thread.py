@@ -1,0 +1,36 @@
+"""One BLAS thread while a fit runs: more of them sum in another order, and a seed would no longer fix the bits.
+
+The matrices of a fit are small, so nothing is lost; the threads of `n_jobs` are the fit's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+__all__ = ["one_blas_thread"]
+
+_lock = Lock()
+_running = 0  # fits under way in this process: the first sets the limit, the last one lifts it
+_limit: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Within it numpy's products are single-threaded; what the user had set before is set again afterwards."""
+    global _running, _limit
+    with _lock:
+        if _running == 0:
+            from threadpoolctl import threadpool_limits
+
+            _limit = threadpool_limits(limits=1, user_api="blas")
+        _running += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _running -= 1
+            if _running == 0:
+                _limit.restore_original_limits()
