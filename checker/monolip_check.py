@@ -331,8 +331,8 @@ KINDS = {"real+ordered": (check_network, "monolip.FrozenNetwork", NETWORK, CLAIM
          "fixed-point": (check_fixed_point, "monolip.FixedPointNetwork", FIXED, WHOLE, INTEGERS)}
 def main(arguments):
     try:
-        (path,) = arguments
-        document = strict_json(path)
+        need([".safet" in a for a in arguments] == [False], "give one CERTIFICATE.json (Certificate.save), no model")
+        document = strict_json(*arguments)
         need(fits(document, DOCUMENT) and document["kind"] in KINDS, "not a monolip certificate of version 1")
         body = json.dumps({key: value for key, value in document.items() if key != "sha256"}, sort_keys=True)
         need(hashlib.sha256(body.encode()).hexdigest() == document["sha256"], "sha256 of the document")

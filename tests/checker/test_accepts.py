@@ -91,6 +91,12 @@ def test_wrong_use_is_a_rejection(arguments, capsys):
     assert capsys.readouterr().out.startswith("REJECTED")
 
 
+@pytest.mark.parametrize("arguments", [[], ["model.safetensors"], ["a.json", "b.json"]])
+def test_wrong_use_says_what_to_give(arguments, capsys):
+    assert checker.main(arguments) == 1
+    assert "give one CERTIFICATE.json (Certificate.save), no model" in capsys.readouterr().out
+
+
 def big_network(n_features, width):
     rng = np.random.default_rng(0)
     box = SlopeBounds(np.where(np.arange(n_features) % 2, 0.0, -1.0), np.ones(n_features))

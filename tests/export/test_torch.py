@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
+from monolip import FrozenNetwork, SlopeBounds
 from monolip.certify.fixed_point import compile_fixed_point
-from monolip.errors import FreezeError, MissingExtraError
+from monolip.errors import FreezeError, InputError, MissingExtraError
 from monolip.export.torch import to_torch, torch_module
+from monolip.frozen import Trunk
 from tests.export.models import RANGES, estimator, frozen, table
+from tests.make import convex
 
 torch = pytest.importorskip("torch")
 
@@ -40,6 +44,53 @@ def test_exported_programs_are_measured_and_load_again(tmp_path, arithmetic, in_
     x = torch.ones((5, 3), dtype=torch.float32 if arithmetic == "float32" else torch.float64)
     assert loaded(x).shape == (5, 2)
     assert torch.isnan(loaded(x * float("nan"))).all()
+
+
+def small():
+    """One hidden layer of four: what compilers chew in seconds."""
+    slopes = SlopeBounds([0.0, -1.0], [2.0, 1.0])
+    return FrozenNetwork(slopes, ((Trunk(convex(np.random.default_rng(0), [2, 4, 1], 2, slopes), (0,)),),))
+
+
+FORMS = [("float32", True), ("float64", True), ("float64", False), ("fixed-point", False)]
+
+
+@pytest.mark.parametrize(("arithmetic", "in_order"), FORMS)
+@pytest.mark.parametrize("format", ["torchscript", pytest.param("aotinductor", marks=pytest.mark.slow)])
+def test_compiled_programs_give_the_promised_bits_in_any_batch(tmp_path, arithmetic, in_order, format):
+    options = {"arithmetic": arithmetic, "in_order": in_order, "input_ranges": [(-3, 3)] * 2, "format": format}
+    report = to_torch(small(), tmp_path / "f.pt", rows=300, **options)
+    assert report.exact == (in_order or arithmetic == "fixed-point")
+    assert report.passed
+    assert report.max_difference == 0.0 if report.exact else report.max_difference < 1e-12
+    load = torch.jit.load if format == "torchscript" else torch._inductor.aoti_load_package
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loaded = load(str(tmp_path / "f.pt"))
+    kind = torch.float32 if arithmetic == "float32" else torch.float64
+    x = torch.linspace(-2, 2, 14, dtype=kind).reshape(7, 2)
+    if report.exact:
+        assert all(torch.equal(loaded(x[k : k + 1]), loaded(x)[k : k + 1]) for k in range(7))
+    assert torch.isnan(loaded(x * float("nan"))).all()
+
+
+def test_unknown_formats_and_orders_of_integers_are_refused(tmp_path):
+    with pytest.raises(InputError, match="format is one of"):
+        to_torch(small(), tmp_path / "f.pt", format="pickle")
+    with pytest.raises(InputError, match="in_order is about floats"):
+        to_torch(small(), tmp_path / "f.pt", arithmetic="fixed-point", in_order=True, input_ranges=[(-3, 3)] * 2)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow  # importing Inductor takes seconds
+def test_a_compiler_that_fails_is_an_error_and_leaves_no_file(tmp_path, monkeypatch):
+    def fail(*args, **options):
+        raise RuntimeError("g++: not found")
+
+    monkeypatch.setattr(torch._inductor, "aoti_compile_and_package", fail)
+    with pytest.raises(InputError, match=r"working C\+\+ compiler; got g\+\+: not found"):
+        to_torch(small(), tmp_path / "f.pt", format="aotinductor")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")

@@ -2,15 +2,17 @@ r"""A file of LHCb's two JSON dialects becomes a FrozenNetwork with its promise 
 
     slopes of feature i:   sigma c_i -+ R_i,     R_i = max |W1[:, i]| * product of the largest row sums of later layers
 
-in exact rational arithmetic of the numbers in the file. A constrained feature needs R_i <= sigma; files that were
-normalised in float32 can miss that by a millionth, and those of the published topological-trigger recipe (a factor 2 in
-every layer) miss it by a factor of hundreds. Later rows >= 0 with sum 1 are convex form, whose slopes are sharper.
+(or another chain of norms where one is better: `paper_import`), in exact rational arithmetic of the file's numbers.
+A constrained feature needs R_i <= sigma; files that were normalised in float32 can miss that by a millionth, and those
+of the published topological-trigger recipe (a factor 2 in every layer) miss it by a factor of hundreds. Later rows >= 0
+with sum 1 are convex form, whose slopes are sharper.
 """
 
 from __future__ import annotations
 
 import json
 from fractions import Fraction
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,10 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from monolip.convex import ConvexForm
 from monolip.errors import CertificateError, FrozenFileError
 from monolip.export.allen_response import allen_layers
+from monolip.export.paper_import import best_chain, paper_form_of
 from monolip.frozen import FrozenNetwork, Trunk
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
-from monolip.norms import Norm
 from monolip.output_link import OutputLink
 from monolip.paper_form import PaperForm, Sort
 from monolip.piecewise_linear import PiecewiseLinear
@@ -154,28 +156,19 @@ def _convex(weights: Any, biases: Any, sigma: float, wanted: list[int]) -> tuple
 
 
 def _paper(weights: Any, biases: Any, sigma: float, wanted: list[int]) -> tuple[PaperForm, SlopeBounds]:
-    """Layers divided by their norms; the bound of the whole is the exact product."""
-    largest = [max(sum((abs(Fraction(v)) for v in row), Fraction(0)) for row in w.tolist()) for w in weights[1:]]
-    radius = np.abs(weights[0]).max(axis=0)
-    product = Fraction(1)
-    scaled, shifts, scale = [weights[0] / np.where(radius > 0, radius, 1.0)], [biases[0]], 1.0
-    for weight, bias, norm in zip(weights[1:], biases[1:], largest, strict=True):
-        product *= norm
-        share = round_up(norm) or 1.0
-        scale = round_up(Fraction(scale) * Fraction(share))
-        scaled.append(np.nextafter(weight / share, 0.0))  # one step inwards: no row sum exceeds 1
-        shifts.append(bias / scale)
+    """Layers divided by their norms, by the chain of norms that keeps the promise best."""
     center = [Fraction(sigma) * c for c in wanted]
-    reach = [product * Fraction(float(r)) for r in radius]
+    room = [[c * sign if sign else None for c, sign in zip(center, wanted, strict=True)]]
+    chain = best_chain(weights, room)
+    reach = chain.reach[0]
     low = [c - r for c, r in zip(center, reach, strict=True)]
     high = [c + r for c, r in zip(center, reach, strict=True)]
+    product = prod([*chain.between, *chain.last], start=Fraction(1))
     why = f"sigma {sigma:.9g}; norms of later layers multiply to {float(product):.9g}"
     _refuse_unless_kept(low, high, wanted, why)
-    norms = (Norm.L1_TO_LINF, *[Norm.LINF_TO_LINF] * (len(weights) - 1))
-    parts = (np.array([[float(c) for c in center]]), radius, np.array([scale]))
-    form = PaperForm(tuple(scaled), tuple(shifts), tuple(Sort(2) for _ in weights[1:]), norms, *parts)
-    grown = [Fraction(scale) * Fraction(float(r)) for r in radius]
+    residual = np.array([[float(c) for c in center]])
+    form = paper_form_of(weights, biases, [Sort(2) for _ in weights[1:]], residual, chain, keep=room)
+    grown = [Fraction(float(form.scale[0])) * Fraction(r) for r in form.radius.tolist()]
     low = [c - r for c, r in zip(center, grown, strict=True)]
     high = [c + r for c, r in zip(center, grown, strict=True)]
-    _refuse_unless_kept(low, high, wanted, why + ", rounded up to float64")
     return form, SlopeBounds(np.array([round_down(v) for v in low]), np.array([round_up(v) for v in high]))

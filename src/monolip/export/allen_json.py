@@ -36,6 +36,7 @@ def to_allen_json(
     model: Any,
     path: str | PathLike[str],
     *,
+    arithmetic: str = "float32",
     dialect: str = "allen",
     residual: float = 0.0,
     nominal_cut: float = 0.5,
@@ -47,12 +48,15 @@ def to_allen_json(
     Args:
         model: a FrozenNetwork of one member and one output in convex form, GroupSort in pairs, without a transform.
         path: of the file, which appears whole or not at all.
+        arithmetic: "float32", which is what the readers compute in.
         dialect: "allen" (HLT1; hidden widths even and at most 32) or "hlt2" (SigmaNet).
         residual: sigma; 0 keeps convex form. Otherwise constraints are +1, -1 and 0 for increasing, decreasing and
             other features, and sigma times them is taken out of the first layer.
         nominal_cut: written for "allen": the probability above which a candidate is kept.
         ranges: "hlt2" only: (low, high) per feature, (n_features, 2); the reader clamps g's inputs to them.
     """
+    if arithmetic != "float32":
+        raise InputError(f"LHCb's readers compute in float32; got arithmetic={arithmetic!r}; leave it out.")
     network = network_for(model, "float32")
     assert isinstance(network, FrozenNetwork), "float32 is never fixed point"
     form = _checked(network, dialect)

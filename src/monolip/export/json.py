@@ -1,7 +1,7 @@
 """A network as one plain JSON document: every number exact, readable by a page of code in any language.
 
 Floats are hexadecimal strings ("0x1.8p+1" is 3.0), integers of fixed point are integers. `json_reference.py` evaluates
-the document with Python's standard library and so defines it; docs/export_onnx.md describes its fields.
+the document with Python's standard library and so defines it; `monolip.schema.json` is its JSON schema.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from monolip.certify.certificate import certify
 from monolip.errors import FreezeError, FrozenFileError, MonolipError
 from monolip.export.json_reference import parsed, score
 from monolip.export.onnx_parity import Artefact, Columns, measured
-from monolip.export.onnx_source import Network, features_of, is_ordered, network_for, write_file
+from monolip.export.onnx_source import ARITHMETICS, Network, features_of, is_ordered, network_for, write_file
 from monolip.export.parity import ParityReport
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_format import FixedPointFormat
@@ -112,6 +112,7 @@ def from_json(path: str | PathLike[str], *, max_bytes: int = 2**31) -> FrozenNet
     try:
         document = _strict_json(Path(path).read_bytes())
         good = set(document) == _KEYS and (document["format"], document["version"]) == (FORMAT, VERSION)
+        good = good and document["arithmetic"] in ARITHMETICS
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise FrozenFileError(f"{path} is no JSON document of a network ({reprlib.repr(error)}); check it.") from None
     if not good:
@@ -130,9 +131,18 @@ def from_json(path: str | PathLike[str], *, max_bytes: int = 2**31) -> FrozenNet
         found = reprlib.repr(error)
         raise FrozenFileError(f"{path} has a malformed structure ({found}); get an undamaged copy.") from error
     same = network_digest == document["digest"] and document_of(network, document["arithmetic"]) == document
+    if document["arithmetic"] == "float32":  # a claim about the weights, which another reader may rely on
+        same = same and isinstance(network, FrozenNetwork) and _is_float32(network)
     if not same:  # limits and names are derived from the network: an edited one would mislead other readers
         raise FrozenFileError(f"{path} does not match its digest; it was damaged or edited; get an undamaged copy.")
     return network
+
+
+def _is_float32(network: FrozenNetwork) -> bool:
+    forms = [trunk.form for member in network.members for trunk in member]
+    arrays = [array for form in forms for array in (*form.weights, *form.biases)]
+    with np.errstate(over="ignore"):
+        return all(np.array_equal(array.astype(np.float32).astype(np.float64), array) for array in arrays)
 
 
 def _limits(network: Network) -> dict[str, Any]:

@@ -31,8 +31,14 @@ def numbers(value: Any) -> Any:
 
 
 def score(document: Any, row: Any) -> Any:
-    """f of one row of raw values in the order of `features`: a list, one number per output."""
+    """f of one row of raw values in the order of `features`: a list, one number per output.
+
+    None and NaN are missing; where a column has no rule for that, every output is NaN. Infinities count as the largest
+    number, labels never seen have a row of their own.
+    """
     s, t = document["structure"], document["tensors"]
+    if refused(document, row):
+        return [math.nan for entry in s["members"][0] for _ in entry["outputs"]]
     if document["arithmetic"] == "fixed-point":
         x = [v for i, c in enumerate(s["columns"]) for v in column(c, f"columns.{i}.", t, row[i], True)]
         offset = float.fromhex(s["link"]["offset"])  # added to an exact product: rounded once
@@ -42,6 +48,14 @@ def score(document: Any, row: Any) -> Any:
     if columns:
         x = [v for i, c in enumerate(columns) for v in column(c, f"inputs.{i}.", t, row[i], False)]
     return average(document, free_branch(s, t, x), None)
+
+
+def refused(document: Any, row: Any) -> bool:
+    """Whether a value is missing where nothing says what that means."""
+    s = document["structure"]
+    columns = s["columns"] if document["arithmetic"] == "fixed-point" else (s.get("ends") or {}).get("inputs")
+    rules = [True] * len(row) if not columns else ["knots" in c and not c["missing"] for c in columns]
+    return any(rule and (x is None or x != x) for rule, x in zip(rules, row, strict=True))
 
 
 def free_branch(s: Any, t: Any, x: Any) -> Any:
@@ -66,7 +80,7 @@ def column(entry: Any, name: Any, t: Any, x: Any, fixed: Any) -> Any:
         labels = entry["categories"]
         return t[name + "table"][len(labels) + 1 if missing else labels.index(x) if x in labels else len(labels)]
     if missing:
-        return t[name + "missing"]  # absent where a column has no rule for missing values
+        return t[name + "missing"]
     out, at = [], 0
     for m, n in enumerate(entry["knots"]):
         k, v, at = t[name + "knots"][at : at + n], t[name + "values"][at : at + n], at + n

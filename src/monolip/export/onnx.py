@@ -22,9 +22,9 @@ from monolip._version import __version__
 from monolip.certify.certificate import certify
 from monolip.errors import InputError, MissingExtraError
 from monolip.export.onnx_graph import OPSET, Graph
-from monolip.export.onnx_lowering import fixed_graph, float_graph
+from monolip.export.onnx_lowering import graph_of, promises_bits
 from monolip.export.onnx_parity import Artefact, Columns, Run, measured
-from monolip.export.onnx_source import Network, features_of, is_ordered, network_for, write_file
+from monolip.export.onnx_source import Network, features_of, network_for, write_file
 from monolip.export.parity import ParityReport
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_format import FixedPointFormat
@@ -32,6 +32,10 @@ from monolip.fixed_point_format import FixedPointFormat
 __all__ = ["as_tensor", "onnx_bytes", "to_onnx"]
 
 _CLAIMS = {"fixed-point": "directions bit for bit", "in order": "slopes; directions bit for bit", "products": "slopes"}
+_BAD_INPUTS = (
+    "infinities count as the largest number or the end of the declared range; NaN (or an empty string) is missing, and "
+    "makes the outputs of its row NaN where a column has no rule for that; unknown labels are unseen"
+)
 
 
 def to_onnx(
@@ -62,20 +66,17 @@ def to_onnx(
     network = network_for(model, arithmetic, preset, input_ranges)
     data = onnx_bytes(network, arithmetic, in_order=in_order, predictions=predictions)
     run, version = _runner(data)
-    exact = network.free is None if isinstance(network, FixedPointNetwork) else in_order and is_ordered(network)
     how = f"onnxruntime {version}, one thread"
-    report = measured(network, run, Artefact("onnx", arithmetic, path, exact, how), rows=rows)
+    artefact = Artefact("onnx", arithmetic, path, promises_bits(network, in_order), how)
+    report = measured(network, run, artefact, rows=rows)
     write_file(data, path)
     return report
 
 
 def onnx_bytes(network: Network, arithmetic: str, *, in_order: bool = False, predictions: bool = False) -> bytes:
     """The file's bytes, the same on every machine; needs no package but numpy."""
-    if isinstance(network, FixedPointNetwork):
-        graph, order = fixed_graph(network, predict=predictions), "fixed-point"
-    else:
-        graph = float_graph(network, arithmetic, in_order=in_order, predict=predictions)
-        order = "in order" if in_order else "products"
+    graph = graph_of(network, arithmetic, in_order=in_order, predictions=predictions)
+    order = "fixed-point" if arithmetic == "fixed-point" else "in order" if in_order else "products"
     return graph.to_bytes(_metadata(network, arithmetic, order), _text(graph))
 
 
@@ -94,6 +95,7 @@ def _metadata(network: Network, arithmetic: str, order: str) -> dict[str, str]:
         "monolip.certified": _CLAIMS[order],
         "monolip.claims": json.dumps(claims),
         "monolip.features": json.dumps(features_of(network)),
+        "monolip.bad_inputs": _BAD_INPUTS,
         "monolip.link": "none" if link is None else link.name,
         "monolip.labels": json.dumps(link.labels if link is not None else None),
     }

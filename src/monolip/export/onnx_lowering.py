@@ -15,11 +15,26 @@ from monolip.export.onnx_graph import Graph
 from monolip.export.onnx_inputs import any_of, model_columns, raw_tensors
 from monolip.export.onnx_layers import Layers
 from monolip.export.onnx_link import fixed_predictions, predictions, scaled_scores
+from monolip.export.onnx_source import Network, is_ordered
 from monolip.fixed_point import FixedPointNetwork
 from monolip.free_branch import FreeBranch
 from monolip.frozen import FrozenNetwork
 
-__all__ = ["fixed_graph", "float_graph"]
+__all__ = ["fixed_graph", "float_graph", "graph_of", "promises_bits"]
+
+
+def graph_of(network: Network, arithmetic: str, *, in_order: bool = False, predictions: bool = False) -> Graph:
+    """The graph of a network that `network_for` gave for this arithmetic; what to_onnx and to_torch share."""
+    if isinstance(network, FixedPointNetwork):
+        if in_order:
+            raise InputError("in_order is about floats: integers are exact anyhow; got fixed-point; leave it out.")
+        return fixed_graph(network, predict=predictions)
+    return float_graph(network, arithmetic, in_order=in_order, predict=predictions)
+
+
+def promises_bits(network: Network, in_order: bool) -> bool:
+    """Whether a runtime that computes the graph as it stands gives the library's bits, and so every direction."""
+    return network.free is None if isinstance(network, FixedPointNetwork) else in_order and is_ordered(network)
 
 
 def float_graph(network: FrozenNetwork, kind: str, *, in_order: bool = False, predict: bool = False) -> Graph:

@@ -131,6 +131,7 @@ def _numbers(knots: FloatArray, kind: str, rows: int, rng: np.random.Generator) 
     if kind == "extreme":
         return rng.choice(np.concatenate([_EXTREME, -_EXTREME, knots[[0, -1]]]), rows)
     x = rng.choice(knots, rows)
-    x[::3] = np.nextafter(x[::3], np.inf)
-    x[1::3] = np.nextafter(x[1::3], -np.inf)
+    with np.errstate(over="ignore"):  # the step beyond the largest number is infinity
+        x[::3] = np.nextafter(x[::3], np.inf)
+        x[1::3] = np.nextafter(x[1::3], -np.inf)
     return x

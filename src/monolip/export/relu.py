@@ -9,6 +9,7 @@ only up to rounding; the parity report says what was measured. Use C, ONNX in or
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -103,6 +104,7 @@ def to_relu_mlp(
     artefact = Artefact("relu_mlp", arithmetic, path, False, how)
     report = measured(network, run, artefact, rows=rows, inside=usual_inputs(network))
     arrays = {name: np.ascontiguousarray(array) for name, array in lowered.state_dict().items()}
-    note = {"monolip.digest": network.digest, "monolip.certified": "nothing: a lowering for tools without min and max"}
-    write_file(save(arrays, metadata=note), path)
+    certified = "nothing: a lowering for tools without min and max"
+    note = json.dumps({"digest": network.digest, "certified": certified}, sort_keys=True)
+    write_file(save(arrays, metadata={"monolip": note}), path)  # one key: the order of several would be random
     return report

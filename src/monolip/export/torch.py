@@ -1,27 +1,26 @@
 """A certified network as a plain torch module for inference: the graph of to_onnx, run by torch's own operations.
 
-For torch.export, AOTInductor, TorchScript (torch.jit.trace) and services that speak torch. It takes raw numbers, the
-input transform included. For fine-tuning, take the estimator's own `to_torch()`, whose modules train under the promise.
+Written by torch.export, as TorchScript, or compiled by AOTInductor. It takes raw numbers, the input transform included.
+For fine-tuning, take the estimator's own `to_torch()`, whose modules train under the promise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.errors import FreezeError, MissingExtraError
+from monolip.errors import FreezeError, InputError, MissingExtraError
 from monolip.export.onnx import as_tensor
 from monolip.export.onnx_graph import Graph, Node
-from monolip.export.onnx_lowering import fixed_graph, float_graph
+from monolip.export.onnx_lowering import graph_of, promises_bits
 from monolip.export.onnx_parity import Artefact, Columns, measured
-from monolip.export.onnx_source import is_ordered, network_for
+from monolip.export.onnx_source import network_for, write_file
 from monolip.export.parity import ParityReport
-from monolip.fixed_point import FixedPointNetwork
+from monolip.export.torch_programs import FORMATS, written_program
 from monolip.fixed_point_format import FixedPointFormat
 
 __all__ = ["to_torch", "torch_module"]
@@ -36,47 +35,52 @@ def to_torch(
     predictions: bool = False,
     preset: str | FixedPointFormat = "wide",
     input_ranges: Any = None,
+    format: str = "export",
     rows: int = 2000,
 ) -> ParityReport:
-    """Write an exported program (torch.export.save, usually "*.pt2") with any number of rows; return the parity report.
+    """Write a program that takes any number of rows, load it again, and return the parity report of what was loaded.
 
     Args:
         model: a fitted estimator, a FrozenNetwork or a FixedPointNetwork; categories must be numbers.
-        path: of the file.
-        arithmetic, in_order, predictions: as in `to_onnx`.
-        preset, input_ranges: of `compile_fixed_point`.
+        path: of the file, which appears whole or not at all.
+        arithmetic, in_order, predictions, preset, input_ranges: as in `to_onnx`.
+        format: "export" (torch.export.save, usually "*.pt2"), "torchscript" (torch.jit.save, for libtorch), or
+            "aotinductor" (compiled for this machine: needs a C++ compiler and up to a minute).
         rows: how many the report is measured on.
     """
     torch = _torch()
+    if format not in FORMATS:
+        raise InputError(f"format is one of {', '.join(FORMATS)}; got {format!r}; choose one.")
     network = network_for(model, arithmetic, preset, input_ranges)
     module = torch_module(network, arithmetic=arithmetic, in_order=in_order, predictions=predictions)
-    kind = torch.float32 if arithmetic == "float32" else torch.float64
-    example = torch.zeros((3, module.n_features), dtype=kind)
-    program = torch.export.export(module, (example,), dynamic_shapes=({0: torch.export.Dim("rows")},))
-    artefact = program.module()
+    kind = np.float32 if arithmetic == "float32" else np.float64
+    example = torch.from_numpy(np.zeros((3, module.n_features), dtype=kind))
+    data, program = written_program(torch, module, example, format)
 
     def run(columns: Columns) -> NDArray[Any]:
-        x = np.hstack([as_tensor(c, np.float32 if arithmetic == "float32" else np.float64) for c in columns])
         with torch.no_grad():
-            found = artefact(torch.from_numpy(x))
-        return np.asarray((found[0] if predictions else found).numpy())
+            found = program(torch.from_numpy(np.hstack([as_tensor(c, kind) for c in columns])))
+        return np.asarray((found[0] if isinstance(found, tuple | list) else found).numpy())
 
-    exact = network.free is None if isinstance(network, FixedPointNetwork) else in_order and is_ordered(network)
-    how = f"torch {torch.__version__}, exported program"
-    report = measured(network, run, Artefact("torch", arithmetic, path, exact, how), rows=rows)
-    partial = Path(path).with_name(Path(path).name + ".partial.pt2")
-    torch.export.save(program, partial)
-    partial.replace(path)
+    how = f"torch {torch.__version__}, {FORMATS[format]}"
+    artefact = Artefact("torch", arithmetic, path, promises_bits(network, in_order), how)
+    report = measured(network, run, artefact, rows=rows)
+    write_file(data, path)
     return report
 
 
-def torch_module(model: Any, *, arithmetic: str = "float64", in_order: bool = False, predictions: bool = False) -> Any:
+def torch_module(
+    model: Any,
+    *,
+    arithmetic: str = "float64",
+    in_order: bool = False,
+    predictions: bool = False,
+    preset: str | FixedPointFormat = "wide",
+    input_ranges: Any = None,
+) -> Any:
     """An nn.Module: forward(X), X (rows, n_features) raw numbers -> score (rows, n_outputs), or (score, prediction)."""
-    network = network_for(model, arithmetic)
-    if isinstance(network, FixedPointNetwork):
-        graph = fixed_graph(network, predict=predictions)
-    else:
-        graph = float_graph(network, arithmetic, in_order=in_order, predict=predictions)
+    network = network_for(model, arithmetic, preset, input_ranges)
+    graph = graph_of(network, arithmetic, in_order=in_order, predictions=predictions)
     if any(port.kind == "string" for port in graph.inputs):
         raise FreezeError("torch has no strings; got categories that are strings; fit with numbers, or export ONNX.")
     return _module(graph)
