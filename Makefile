@@ -9,7 +9,7 @@ JOBS   ?= 2
 # One thread per process: the suite already runs one process per core, and torch's thread pools would fight over them.
 THREADS := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-all test-cuda lint format bench clean
+.PHONY: demo test test-all test-browser test-cuda lint format docs paper paper-fast bench clean
 
 # What a user needs: no torch. The demo reads its table with pandas.
 $(CORE): pyproject.toml constraints.txt
@@ -39,6 +39,16 @@ lint: $(STAMP)
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
+# The report in a real Chromium (Debian: apt-get install chromium); skipped, with the reason, where there is none.
+test-browser: $(STAMP)
+	$(PIP) playwright
+	$(THREADS) $(PY) -m pytest -m browser tests/report
+
+# The documentation site in site/, with strict links; the tutorials are executed.
+docs: $(STAMP)
+	$(PIP) --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(THREADS) $(PY) -m mkdocs build --strict
+
 format: $(STAMP)
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
@@ -49,6 +59,19 @@ clean:
 # On a machine with a CUDA device (its own torch build is used, nothing is installed).
 test-cuda:
 	PYTHONPATH=src $(PYTHON) -m pytest -q --noconftest -W default tests/nn/test_cuda.py tests/nn/test_cuda_layers.py
+
+# The paper's experiments, figures and report (paper/README.md); --fast takes minutes on two cores.
+# Data comes from MONOLIP_DATA, or a folder shared/data beside the checkout, else from the user's cache or its source.
+DATA  := $(or $(MONOLIP_DATA),$(wildcard ../shared/data))
+PAPER := $(if $(DATA),MONOLIP_DATA=$(DATA)) $(THREADS) $(PY) paper/run.py
+paper: $(STAMP)
+	$(PIP) lightgbm xgboost pyarrow
+	$(PAPER)
+	$(PY) paper/make_report.py
+
+paper-fast: $(STAMP)
+	$(PIP) lightgbm xgboost pyarrow
+	$(PAPER) --fast
 
 # Every benchmark, one after the other; results are committed, and docs/benchmarks.md is made from them.
 bench: $(STAMP)

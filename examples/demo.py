@@ -84,9 +84,9 @@ def draw(model: MonotonicRegressor, X) -> None:
     """Response curves of the constrained features, each inside the cone its slopes allow."""
     from monolip.report import plot_shapes
 
-    figure = plot_shapes(model, X, features=list(DIRECTIONS), n_columns=2)
+    axes = plot_shapes(model, X, features=list(DIRECTIONS), n_columns=2)
     path = OUTPUT / "response_curves.png"
-    figure.savefig(path, dpi=120)
+    axes[0].figure.savefig(path, dpi=120)
     print(f"response curves drawn in {path}")
 
 

@@ -21,7 +21,10 @@ PUBLIC = {
         "certify", "checker_path", "compile_fixed_point", "feature_radii", "fixed_point_radius", "require_certifiable",
         "smallest_flip",
     },
-    "monolip.report": {"plot_audit", "plot_certified_accuracy", "plot_shapes"},
+    "monolip.report": {
+        "plot_audit", "plot_certificate", "plot_certified_accuracy", "plot_heatmap", "plot_history", "plot_shapes",
+        "write_report",
+    },
     "monolip.errors": {
         "CertificateError", "CheckpointError", "FreezeError", "FrozenFileError", "InputError", "MissingExtraError",
         "MonolipError",
@@ -29,8 +32,8 @@ PUBLIC = {
     },
     "monolip.nn": {
         "ConvexMLP", "GroupSort", "Householder", "LipschitzConv2d", "LipschitzLinear", "LipschitzMLP",
-        "LipschitzModule", "LipschitzSequential", "MixingLinear", "SlopeBounded", "SlopeLinear", "Verification",
-        "WithFreeBranch", "init", "parameter_groups", "project_", "verify",
+        "LipschitzModule", "LipschitzSequential", "MixingLinear", "SlopeBounded", "SlopeLinear",
+        "TemperatureCrossEntropy", "Verification", "WithFreeBranch", "init", "parameter_groups", "project_", "verify",
     },
 }  # fmt: skip
 

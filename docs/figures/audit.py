@@ -22,7 +22,7 @@ def main() -> None:
     names = ["income", "age", "debt"]
     model = HistGradientBoostingRegressor(loss="quantile", quantile=0.9, monotonic_cst=[1, 0, -1], max_iter=60)
     report = audit(model.fit(X, y), X, cst, feature_names=names, max_evaluations=200_000)
-    plot_audit(report).savefig(Path(__file__).with_suffix(".png"), dpi=150)
+    plot_audit(report)[0].figure.savefig(Path(__file__).with_suffix(".png"), dpi=150)
 
 
 if __name__ == "__main__":

@@ -64,12 +64,12 @@ def test_curves_fall_from_the_accuracy_and_are_named(model, table):
     X, y = table[0].iloc[:40], table[1][:40]
     right = model.predict(X) == y
     both = {name: certified_radius(model, X, method=name) for name in ("slopes", "hull")}
-    axis = plot_certified_accuracy(both, right).axes[0]
+    axis = plot_certified_accuracy(both, right)
     assert [line.get_label() for line in axis.lines] == ["slopes", "hull", "accuracy, nothing moved"]
     for line in axis.lines[:2]:
         assert line.get_ydata()[0] == pytest.approx(right.mean())
         assert (np.diff(line.get_ydata()) <= 0).all()
-    assert plot_certified_accuracy(both["hull"], right, largest=2.0).axes[0].get_xlim() == (0.0, 2.0)
+    assert plot_certified_accuracy(both["hull"], right, largest=2.0).get_xlim() == (0.0, 2.0)
 
 
 def test_what_cannot_be_drawn_together_is_refused(model, table):

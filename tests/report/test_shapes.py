@@ -30,17 +30,16 @@ def model(data):
 
 @pytest.mark.parametrize("with_rows", [False, True])
 def test_one_panel_a_feature_and_increasing_curves_where_promised(model, data, with_rows, tmp_path):
-    figure = plot_shapes(model, data[0] if with_rows else None)
-    drawn = [axis for axis in figure.axes if axis.get_xlabel()]
+    drawn = plot_shapes(model, data[0] if with_rows else None)
     assert [axis.get_xlabel() for axis in drawn] == list(data[0])
     assert len(drawn[0].lines) == (101 if with_rows else 1)
     for line in drawn[0].lines:
         assert (np.diff(line.get_ydata()) >= 0).all()
-    figure.savefig(tmp_path / "shapes.png")
+    drawn[0].figure.savefig(tmp_path / "shapes.png")
 
 
 def test_curves_end_where_the_training_data_did_and_none_is_clipped(model, data):
-    for axis in plot_shapes(model, data[0], features=["income", "debt", "age"]).axes:
+    for axis in plot_shapes(model, data[0], features=["income", "debt", "age"]):
         seen, curves = data[0][axis.get_xlabel()], [line for line in axis.lines if len(line.get_xdata()) > 1]
         low, high = axis.get_ylim()
         for curve in curves:
@@ -49,8 +48,7 @@ def test_curves_end_where_the_training_data_did_and_none_is_clipped(model, data)
 
 
 def test_the_curve_lies_in_its_cone_which_opens_at_the_median(model, data):
-    figure = plot_shapes(model, features="income")
-    (axis,) = figure.axes
+    (axis,) = plot_shapes(model, features="income")
     (cone,) = axis.collections
     x, y = axis.lines[0].get_data()
     low, high = model.slopes_["income"]
@@ -61,7 +59,7 @@ def test_the_curve_lies_in_its_cone_which_opens_at_the_median(model, data):
     corners = cone.get_paths()[0].vertices
     assert np.isclose(corners[np.isclose(corners[:, 0], x[middle]), 1], y[middle]).all()
     assert axis.get_title() == f"slope in [{low:.3g}, {high:.3g}]"
-    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    words = [text.get_text() for text in axis.figure.legends[0].get_texts()]
     assert "slopes the model can have, from the median" in words
 
 
@@ -70,8 +68,7 @@ def test_categories_flags_and_missing_values_are_points(data):
     X = X.assign(owner=np.arange(150) % 3 == 0, city=X["city"].where(np.arange(150) > 20))
     model = MonotonicRegressor(monotonic_cst={"income": 1}, **QUICK).fit(X, y)
     for rows in (None, X):
-        figure = plot_shapes(model, rows)
-        axes = {axis.get_xlabel(): axis for axis in figure.axes}
+        axes = {axis.get_xlabel(): axis for axis in plot_shapes(model, rows)}
         for name, count in (("grade", 3), ("city", 3), ("owner", 2)):
             points, low, high = axes[name].lines[0].get_ydata(), *axes[name].get_ylim()
             assert len(points) == count
@@ -80,26 +77,24 @@ def test_categories_flags_and_missing_values_are_points(data):
             missing = axes[name].lines[-1]
             assert missing.get_marker() == "D"
             assert missing.get_xdata()[0] > axes[name].lines[0].get_xdata()[-1]
-        assert "missing value" in [text.get_text() for text in figure.legends[0].get_texts()]
+        assert "missing value" in [text.get_text() for text in axes["age"].figure.legends[0].get_texts()]
         assert axes["income"].lines[-1].get_marker() != "D"
 
 
 def test_classes_are_drawn_by_their_logit(data):
     X, y = data
     three = MonotonicClassifier(monotonic_cst={"income": {2: 1}}, **QUICK).fit(X, np.digitize(y, [9.5, 10.5]))
-    (axis,) = plot_shapes(three, features=["income"], output=2).axes
+    (axis,) = plot_shapes(three, features=["income"], output=2)
     assert (np.diff(axis.lines[0].get_ydata()) >= 0).all()
     assert axis.get_ylabel() == "logit of 2"
     with pytest.raises(InputError, match="output is a position from 0 to 2; got 3"):
         plot_shapes(three, output=3)
     two = MonotonicClassifier(**QUICK).fit(X, np.where(y > 10, "good", "bad"))
-    assert plot_shapes(two, features="income").axes[0].get_ylabel() == "log-odds of 'good'"
+    assert plot_shapes(two, features="income")[0].get_ylabel() == "log-odds of 'good'"
 
 
 def test_a_frozen_network_is_drawn_as_its_estimator_is(model, data):
-    ours, frozen = (
-        plot_shapes(it, data[0], features="debt").axes[0].lines[-1].get_ydata() for it in (model, model.frozen_)
-    )
+    ours, frozen = (plot_shapes(it, data[0], features="debt")[0].lines[-1].get_ydata() for it in (model, model.frozen_))
     assert np.array_equal(ours, frozen)
 
 
@@ -121,7 +116,7 @@ def test_a_network_that_does_not_know_its_training_data_is_drawn_over_the_rows_o
     columns = tuple(replace(c, seen=None) if hasattr(c, "seen") else c for c in inputs.columns)
     network = replace(model.frozen_, inputs=replace(inputs, columns=columns))
     rows = data[0][:100]
-    line = plot_shapes(network, rows, features="debt").axes[0].lines[-1].get_xdata()
+    line = plot_shapes(network, rows, features="debt")[0].lines[-1].get_xdata()
     assert (line[0], line[-1]) == (rows["debt"].min(), rows["debt"].max())
-    line = plot_shapes(network, features="debt").axes[0].lines[-1].get_xdata()
+    line = plot_shapes(network, features="debt")[0].lines[-1].get_xdata()
     assert line[-1] == inputs.pieces_of(1)[0][-1]

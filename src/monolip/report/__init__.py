@@ -1,7 +1,34 @@
-"""Pictures of what a fitted model does and of what it guarantees."""
+"""Pictures of what a fitted model does and guarantees, and a report of all of it as one HTML page.
 
-from monolip.report.audit import plot_audit
-from monolip.report.robustness import plot_certified_accuracy
-from monolip.report.shapes import plot_shapes
+>>> from monolip.report import write_report
+>>> write_report.__name__
+'write_report'
+"""
 
-__all__ = ["plot_audit", "plot_certified_accuracy", "plot_shapes"]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# Where each public name lives. Loaded on first use: a report needs no matplotlib, a plot no report.
+_HOMES = {
+    "plot_audit": "audit",
+    "plot_certificate": "certificate",
+    "plot_certified_accuracy": "robustness",
+    "plot_heatmap": "heatmap",
+    "plot_history": "history",
+    "plot_shapes": "shapes",
+    "write_report": "html_report",
+}
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,7 +13,7 @@ from monolip.estimators._tables import RawColumn, RawTable
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn, NumericColumn
 
-__all__ = ["Shape", "shape_of", "typical_row"]
+__all__ = ["Shape", "seen_values", "shape_of", "typical_row"]
 
 FloatArray = NDArray[np.float64]
 MAX_CATEGORIES = 30
@@ -39,15 +39,19 @@ class Shape:
         return np.asarray(self.curves.mean(axis=0))
 
 
-def shape_of(network: FrozenNetwork, table: RawTable, j: int, output: int) -> Shape:
-    """Raw feature j, the others as in the rows of the table; only where training data was."""
+def shape_of(
+    network: FrozenNetwork, table: RawTable, j: int, output: int, span: tuple[float, float] | None = None
+) -> Shape:
+    """Raw feature j, the others as in the rows of the table; only where training data was, or inside span."""
     assert network.inputs is not None
     column = network.inputs.columns[j]
     if isinstance(column, CategoryColumn):
         points, apex, is_curve = np.array(column.categories[:MAX_CATEGORIES], dtype=object), 0, False
         has_state, gone = not np.array_equal(column.table[-1], column.table[-2]), np.array([None], dtype=object)
     else:
-        seen = _seen(network, table, j, column)
+        seen = seen_values(network, table, j, column)
+        if span is not None and len(seen) == 3:
+            seen = span[0], min(max(seen[1], span[0]), span[1]), span[1]
         is_curve, has_state, gone = len(seen) == 3, column.present is not None, np.array([np.nan])
         points, apex = np.array(seen), 0
         if is_curve:
@@ -67,12 +71,12 @@ def typical_row(network: FrozenNetwork) -> RawTable:
         if isinstance(column, CategoryColumn):
             columns.append(RawColumn(column.name, np.array(column.categories[:1], dtype=object)))
         else:
-            seen = _seen(network, None, j, column)
+            seen = seen_values(network, None, j, column)
             columns.append(RawColumn(column.name, np.array([seen[len(seen) // 2]])))
     return RawTable(tuple(columns), True, 1)
 
 
-def _seen(network: FrozenNetwork, table: RawTable | None, j: int, column: NumericColumn) -> tuple[float, ...]:
+def seen_values(network: FrozenNetwork, table: RawTable | None, j: int, column: NumericColumn) -> tuple[float, ...]:
     """One or two values, or lowest, median and highest: of the training data, else of these rows, else of the knots."""
     assert network.inputs is not None
     if column.seen is not None:

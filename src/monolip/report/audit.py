@@ -7,40 +7,35 @@ from typing import Any
 import numpy as np
 
 from monolip.certify.audit_report import AuditedFeature, AuditReport, Counterexample
-from monolip.errors import InputError, MissingExtraError
+from monolip.errors import InputError
+from monolip.report.style import BLUE, RED, legend_below, panels, styled
 
 __all__ = ["plot_audit"]
 
-_CURVE, _WRONG = "tab:blue", "tab:red"
+_CURVE, _WRONG = BLUE, RED
 
 
-def plot_audit(report: AuditReport, *, n_columns: int = 3, max_panels: int = 12) -> Any:
+@styled
+def plot_audit(report: AuditReport, *, n_columns: int = 3, max_panels: int = 12, figure: Any = None) -> Any:
     """One panel a feature (and output): the score along it at the row of its worst counterexample, the fall in red.
 
     Args:
         report: what `audit` returned.
         n_columns: panels side by side. max_panels: the worst ones are drawn.
+        figure: a matplotlib figure to draw in; None for a new one.
 
-    Returns: the matplotlib figure. A panel without red shows a row where nothing was found, which is not a proof.
+    Returns: the matplotlib axes, one a panel, shape (n,).
+    A panel without red shows a row where nothing was found, which is not a proof.
     """
     if not isinstance(report, AuditReport):
         raise InputError(f"plot_audit draws an AuditReport; got {type(report).__name__}; pass what audit returned.")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot") from None
     shown = sorted(report.features, key=lambda feature: -feature.worst_drop)[: max(1, max_panels)]
-    across = max(1, min(n_columns, len(shown)))
-    rows = -(-len(shown) // across)
-    figure = Figure(figsize=(4.0 * across, 3.0 * rows + 0.6), layout="constrained")
-    axes = figure.subplots(rows, across, squeeze=False).ravel()
+    axes = panels(len(shown), n_columns, figure)
     several = len({feature.output for feature in report.features}) > 1
-    for axis, feature in zip(axes, shown, strict=False):
+    for axis, feature in zip(axes, shown, strict=True):
         _panel(axis, feature, _worst(report, feature), several)
-    for axis in axes[len(shown) :]:
-        axis.set_axis_off()
-    _legend(figure, axes[: len(shown)])
-    return figure
+    legend_below(axes, 1)
+    return axes
 
 
 def _worst(report: AuditReport, feature: AuditedFeature) -> Counterexample | None:
@@ -74,11 +69,3 @@ def _mark_wrong_way(axis: Any, feature: AuditedFeature) -> None:
     if np.any(ahead != scores):
         words = "wrong way round: lower than an earlier value (decreasing: higher)"
         axis.fill_between(values, scores, ahead, color=_WRONG, alpha=0.3, linewidth=0, label=words)
-
-
-def _legend(figure: Any, axes: Any) -> None:
-    found: dict[str, Any] = {}
-    for axis in axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncol=1, fontsize=8, frameon=False)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from monolip.certify.robustness import CertifiedRadii
-from monolip.errors import InputError, MissingExtraError
+from monolip.errors import InputError
+from monolip.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, one_axis, styled
 
 __all__ = ["plot_certified_accuracy"]
 
-_COLORS = ("tab:gray", "tab:orange", "tab:green", "tab:blue", "tab:purple", "tab:red")
+_COLORS = (GREY, ORANGE, GREEN, BLUE, PURPLE, RED)
 
 
+@styled
 def plot_certified_accuracy(
     radii: CertifiedRadii | Mapping[str, CertifiedRadii], right: Any, *, largest: float | None = None, axis: Any = None
 ) -> Any:
@@ -26,12 +28,8 @@ def plot_certified_accuracy(
         largest: the end of the radius axis; None: where the best curve has lost nearly all finite radii.
         axis: a matplotlib axis to draw on; None for a figure of its own.
 
-    Returns: the matplotlib figure.
+    Returns: the matplotlib axis.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot") from None
     curves = {radii.method: radii} if isinstance(radii, CertifiedRadii) else dict(radii)
     if not curves or not all(isinstance(found, CertifiedRadii) for found in curves.values()):
         raise InputError("radii are what certified_radius returns; got others or none; pass them, or a dict of them.")
@@ -40,8 +38,7 @@ def plot_certified_accuracy(
         raise InputError(f"one picture shows radii of one norm; got {sorted(norms)}; draw one picture for each.")
     good = np.asarray(right, dtype=bool)
     end = float(largest) if largest is not None else _end(curves)
-    figure = Figure(figsize=(5.0, 3.4), layout="constrained") if axis is None else axis.figure
-    axis = figure.subplots() if axis is None else axis
+    axis = one_axis(axis, 5.0, 3.4)
     for k, (name, found) in enumerate(curves.items()):
         steps = np.unique(found.radius[np.isfinite(found.radius) & (found.radius < end)])
         at = np.concatenate([[0.0], steps, np.nextafter(steps, np.inf), [end]])
@@ -53,8 +50,8 @@ def plot_certified_accuracy(
     axis.set_ylim(0.0, 1.0)
     axis.set_xlabel(f"radius, {norms.pop()}, in units of scale")
     axis.set_ylabel("certified accuracy")
-    axis.legend(fontsize=8, loc="upper right", framealpha=0.9)
-    return figure
+    axis.legend(loc="upper right", framealpha=0.9)
+    return axis
 
 
 def _end(curves: Mapping[str, CertifiedRadii]) -> float:

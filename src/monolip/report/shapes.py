@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.errors import InputError, MissingExtraError
-from monolip.estimators._base import MonotonicBase
-from monolip.estimators._schema import Schema, table_like
 from monolip.estimators._tables import RawTable
 from monolip.frozen import FrozenNetwork
-from monolip.input_columns import CategoryColumn, plain_value
+from monolip.input_columns import CategoryColumn
+from monolip.report._model import network_to_draw, rows_to_draw, unit_of, wanted_features, wanted_output
 from monolip.report._shape import Shape, shape_of, typical_row
+from monolip.report.style import BLUE, ORANGE, RED, legend_below, panels, styled
 
 __all__ = ["plot_shapes"]
 
 FloatArray = NDArray[np.float64]
 MAX_CURVES = 100
 _MIDDLE = (0.25, 0.75)
-_CURVE, _CONE, _MISSING = "tab:blue", "tab:orange", "tab:red"
+_CURVE, _CONE, _MISSING = BLUE, ORANGE, RED
 
 
+@styled
 def plot_shapes(
     model: Any,
     X: Any = None,
@@ -31,6 +31,7 @@ def plot_shapes(
     features: Sequence[str] | str | None = None,
     output: int = 0,
     n_columns: int = 3,
+    figure: Any = None,
 ) -> Any:
     """One panel a feature: f along the feature, other features fixed, in a cone of the slopes it provably has.
 
@@ -41,54 +42,20 @@ def plot_shapes(
         model: a fitted MonotonicRegressor or MonotonicClassifier, or a FrozenNetwork that takes raw columns.
         X: rows to hold the other features at (up to 100 are drawn, with their mean); None: one typical row.
         features: a name or names to draw; None for all. output: which class's logit, for three or more classes.
-        n_columns: panels side by side.
+        n_columns: panels side by side. figure: a matplotlib figure to draw in; None for a new one.
 
-    Returns: the matplotlib figure. f is in the units of the slopes: target units, log units or log-odds.
+    Returns: the matplotlib axes, one a feature, shape (n,); axes[0].figure.savefig saves them.
+    f is in the units of the slopes: target units, log units or log-odds.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot") from None
-    network = _network_of(model)
+    network = network_to_draw(model, "plot_shapes")
     assert network.inputs is not None
-    wanted = _wanted(features, network.inputs.names)
-    if isinstance(output, bool) or not isinstance(output, int | np.integer) or not 0 <= output < network.n_outputs:
-        raise InputError(f"output is a position from 0 to {network.n_outputs - 1}; got {output!r}; correct it.")
-    table = typical_row(network) if X is None else _rows(model, network, X)
-    across = max(1, min(n_columns, len(wanted)))
-    rows = -(-len(wanted) // across)
-    figure = Figure(figsize=(4.0 * across, 3.0 * rows + 0.2 + 0.8 / across), layout="constrained")
-    axes = figure.subplots(rows, across, squeeze=False).ravel()
-    for axis, name in zip(axes, wanted, strict=False):
-        _panel(axis, network, table, network.inputs.names.index(name), int(output))
-    for axis in axes[len(wanted) :]:
-        axis.set_axis_off()
-    _legend(figure, axes[: len(wanted)], across)
-    return figure
-
-
-def _network_of(model: Any) -> FrozenNetwork:
-    if isinstance(model, MonotonicBase):
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(model)
-        network: FrozenNetwork = model.frozen_
-        return network
-    if isinstance(model, FrozenNetwork) and model.inputs is not None and not model.n_free_features:
-        return model
-    got = "one without an input transform" if isinstance(model, FrozenNetwork) else type(model).__name__
-    raise InputError(
-        "plot_shapes draws a fitted MonotonicRegressor or MonotonicClassifier, or a FrozenNetwork that takes raw "
-        f"columns; got {got}; pass one (of a Pipeline: its last step)."
-    )
-
-
-def _wanted(features: Sequence[str] | str | None, names: tuple[str, ...]) -> list[str]:
-    wanted = list(names) if features is None else [features] if isinstance(features, str) else list(features)
-    unknown = [plain_value(name) for name in wanted if name not in names]
-    if unknown or not wanted:
-        raise InputError(f"features to draw must be known; got {unknown[:3]}; the features are {list(names[:8])}.")
-    return wanted
+    wanted, k = wanted_features(features, network.inputs.names), wanted_output(network, output)
+    table = typical_row(network) if X is None else rows_to_draw(model, network, X, MAX_CURVES)
+    axes = panels(len(wanted), n_columns, figure)
+    for axis, name in zip(axes, wanted, strict=True):
+        _panel(axis, network, table, network.inputs.names.index(name), k)
+    legend_below(axes, min(n_columns, len(wanted)))
+    return axes
 
 
 def _panel(axis: Any, network: FrozenNetwork, table: RawTable, j: int, output: int) -> None:
@@ -116,7 +83,7 @@ def _panel(axis: Any, network: FrozenNetwork, table: RawTable, j: int, output: i
         axis.set_xlim(x[0] - 0.4 * width / len(x), x[-1] + 0.4 * width / len(x) + _gap(shape, width))
     axis.set_ylim(low, high)
     axis.set_xlabel(column.name)
-    axis.set_ylabel(_unit(network, output))
+    axis.set_ylabel(unit_of(network, output))
 
 
 def _points(axis: Any, x: Any, values: FloatArray, color: str, label: str, marker: str = "o") -> None:
@@ -163,28 +130,3 @@ def _cone(axis: Any, network: FrozenNetwork, j: int, output: int, shape: Shape) 
 
 def _mean_words(shape: Shape) -> str:
     return "model, mean over rows" if len(shape.curves) > 1 else "model, at a typical row"
-
-
-def _unit(network: FrozenNetwork, output: int) -> str:
-    link = network.link
-    if link is None:
-        return "f"
-    return f"logit of {(link.labels or ())[output]!r}" if link.name == "softmax" else link.unit
-
-
-def _legend(figure: Any, axes: Any, across: int) -> None:
-    """One legend for all panels, each word once, as wide as the panels."""
-    found: dict[str, Any] = {}
-    for axis in axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncol=across, fontsize=8, frameon=False)
-
-
-def _rows(model: Any, network: FrozenNetwork, X: Any) -> RawTable:
-    """Up to MAX_CURVES rows, spread evenly over the table."""
-    assert network.inputs is not None
-    own = network.inputs.names != tuple(f"x{j}" for j in range(network.inputs.n_raw))
-    schema = getattr(model, "_schema", None) or Schema.of(network.inputs, named=own)
-    table = table_like(X, schema, type(model).__name__)
-    return table.take(np.unique(np.linspace(0, table.n_rows - 1, MAX_CURVES).astype(np.int64)))

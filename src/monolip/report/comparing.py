@@ -1,0 +1,169 @@
+"""compare: monolip beside boosted trees under the same directions, on the same folds, judged on rows nobody saw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.errors import InputError
+from monolip.report.comparing_models import PEERS, Matrix, missing_package, read_matrix
+from monolip.report.comparing_scores import scores_of
+
+__all__ = ["Comparison", "compare", "scores_of"]
+
+OURS = "monolip"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """scores: {model: {metric: (folds,)}}. seconds: {model: (folds,)}, of fits. missing: {model: how to install it}.
+
+    constrained: whether trees had the same directions (with more than two classes they cannot name a class).
+    """
+
+    scores: dict[str, dict[str, NDArray[np.float64]]]
+    seconds: dict[str, NDArray[np.float64]]
+    missing: dict[str, str]
+    constrained: bool
+    n_rows: int
+
+    def mean(self, model: str, metric: str) -> tuple[float, float]:
+        """Mean over folds and its standard error."""
+        return _mean(self.scores[model][metric])
+
+    def against(self, model: str, metric: str) -> tuple[float, float]:
+        """Of monolip minus a model, fold by fold: mean and standard error. Folds share rows: the error is a guide."""
+        return _mean(self.scores[OURS][metric] - self.scores[model][metric])
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The table as text, the head first."""
+        metrics = list(next(iter(self.scores.values())))
+        rows = [["model", *metrics, "fit seconds"]]
+        for name, found in self.scores.items():
+            shown = [f"{m:.4g} ±{e:.2g}" for m, e in (_mean(found[metric]) for metric in metrics)]
+            rows.append([name, *shown, f"{float(self.seconds[name].mean()):.2f}"])
+        return rows
+
+
+def compare(
+    X: Any, y: Any, monotonic_cst: Mapping[str, Any] | None = None, *, classification: bool, n_folds: int = 5,
+    seed: int = 0, models: Sequence[str] | None = None, categorical: Sequence[str] = (),
+    parameters: Mapping[str, Any] | None = None, weight: Any = None, n_threads: int = 1,
+    on_progress: Callable[[int, int, str], None] | None = None,
+) -> Comparison:  # fmt: skip
+    """Cross-validation: every model fits the same part of the rows, stops on rows inside it, and is judged on the rest.
+
+    Args:
+        X: a data frame of features. y: (n,), numbers or labels.
+        monotonic_cst: {feature: +1 or -1}, as MonotonicClassifier takes it; trees get the same directions.
+        classification: whether y is classes.
+        models: of LightGBM, XGBoost, HistGradientBoosting; None: all. Those not installed are named in `missing`.
+        categorical: names of columns that are categories. parameters: further ones of our estimator.
+        on_progress: called with (done, total, what) before every fit.
+    """
+    asked = list(PEERS) if models is None else list(models)
+    unknown = [name for name in asked if name not in PEERS]
+    if unknown:
+        raise InputError(f"monolip is compared with {', '.join(PEERS)}; got {unknown[0]!r}; choose among them.")
+    labels, target = _target(y, classification)
+    weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+    absent = {name: line for name in asked if (line := missing_package(name)) is not None}
+    names = [OURS, *(name for name in asked if name not in absent)]
+    frame = nw.from_native(X, eager_only=True)
+    plain = _second_class(monotonic_cst, labels)
+    matrix = read_matrix(frame, plain, categorical)
+    scores: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    folds = _folds(target, labels, n_folds, seed)
+    for number, (train, test) in enumerate(folds):
+        for at, name in enumerate(names):
+            if on_progress is not None:
+                on_progress(number * len(names) + at, len(folds) * len(names), f"fold {number + 1}, {name}")
+            begun = time.perf_counter()
+            if name == OURS:
+                options = {
+                    **(parameters or {}),
+                    "monotonic_cst": monotonic_cst,
+                    "random_state": seed,
+                    "n_jobs": n_threads,
+                }
+                found = _ours(frame, y, train, test, weight, classification, options)
+            else:
+                found = _peer(name, matrix, target, train, test, weight, labels, seed, n_threads)
+            seconds[name].append(time.perf_counter() - begun)
+            own = None if weight is None else weight[test]
+            for metric, value in scores_of(np.asarray(y)[test], found, labels, own).items():
+                scores[name].setdefault(metric, []).append(value)
+    arrays = {name: {metric: np.array(values) for metric, values in of.items()} for name, of in scores.items()}
+    times = {name: np.array(values) for name, values in seconds.items()}
+    return Comparison(arrays, times, absent, labels is None or len(labels) == 2, len(target))
+
+
+def _mean(values: NDArray[np.float64]) -> tuple[float, float]:
+    error = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else float("nan")
+    return float(values.mean()), error
+
+
+def _target(y: Any, classification: bool) -> tuple[list[Any] | None, NDArray[Any]]:
+    values = np.asarray(y)
+    if not classification:
+        return None, values.astype(np.float64)
+    labels, codes = np.unique(values, return_inverse=True)
+    if len(labels) < 2:
+        raise InputError(f"a classification has at least two classes; got {len(labels)}; check the target.")
+    return labels.tolist(), codes
+
+
+def _folds(target: NDArray[Any], labels: Any, n_folds: int, seed: int) -> list[tuple[Any, Any]]:
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    most = len(target) // 10 if labels is None else int(np.bincount(target).min())
+    if not 2 <= n_folds <= most:
+        what = "rows of every class" if labels is not None else "times ten rows"
+        raise InputError(
+            f"folds are at least 2, and at most as many as {what}; got {n_folds} folds for {most}; change it."
+        )
+    kind = KFold if labels is None else StratifiedKFold
+    return list(kind(n_folds, shuffle=True, random_state=seed).split(target, target))
+
+
+def _second_class(monotonic_cst: Mapping[str, Any] | None, labels: list[Any] | None) -> dict[str, int] | None:
+    """Directions of the second class's score, which is what trees of two classes constrain; None with more classes."""
+    if monotonic_cst is None or (labels is not None and len(labels) > 2):
+        return None
+    found = {}
+    for name, sign in monotonic_cst.items():
+        if isinstance(sign, Mapping):
+            assert labels is not None
+            sign = sum(value * (1 if label == labels[1] else -1) for label, value in sign.items())
+        found[name] = int(np.sign(sign))
+    return found
+
+
+def _ours(
+    frame: Any, y: Any, train: Any, test: Any, weight: Any, classification: bool, options: dict[str, Any]
+) -> NDArray[Any]:
+    from monolip.estimators import MonotonicClassifier, MonotonicRegressor
+
+    own = None if weight is None else weight[train]
+    kind = MonotonicClassifier if classification else MonotonicRegressor
+    model: Any = kind(**options)
+    model.fit(frame[train.tolist()].to_native(), np.asarray(y)[train], sample_weight=own)
+    rows = frame[test.tolist()].to_native()
+    return np.asarray(model.predict_proba(rows) if classification else model.predict(rows))
+
+
+def _peer(
+    name: str, matrix: Matrix, target: Any, train: Any, test: Any, weight: Any, labels: Any, seed: int, n_threads: int
+) -> NDArray[Any]:  # fmt: skip
+    classes = 0 if labels is None else len(labels)
+    predict = PEERS[name](matrix, train, target[train], weight, classes, seed, n_threads)
+    found = np.asarray(predict(matrix.x[test]), dtype=np.float64)
+    return np.column_stack([1 - found, found]) if classes == 2 and found.ndim == 1 else found

@@ -1,0 +1,57 @@
+"""What a fit did: the loss on the rows that each member held out, after every stretch of training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from monolip.errors import InputError
+from monolip.estimators._base import MonotonicBase
+from monolip.report.style import COLORS, DASHES, one_axis, styled
+
+__all__ = ["plot_history"]
+
+
+@styled
+def plot_history(model: Any, *, axis: Any = None) -> Any:
+    """One curve a member: its hold-out loss against the steps it had made, a marker after each stretch.
+
+    Args:
+        model: a fitted MonotonicRegressor or MonotonicClassifier (also one loaded from a file).
+        axis: a matplotlib axis to draw on; None for a figure of its own.
+
+    Returns: the matplotlib axis. Where nothing was held out (early_stopping=False) the axis says so.
+    """
+    if not isinstance(model, MonotonicBase) or not hasattr(model, "history_"):
+        raise InputError(
+            "plot_history draws a fitted MonotonicRegressor or MonotonicClassifier; got "
+            f"{type(model).__name__}{'' if not isinstance(model, MonotonicBase) else ', not fitted'}; fit it first."
+        )
+    axis = one_axis(axis, 5.4, 3.4)
+    axis.set_xlabel("training steps")
+    curves = _curves(model.history_)
+    if not curves:
+        axis.text(0.5, 0.5, "no rows were held out", transform=axis.transAxes, ha="center", va="center")
+        return axis
+    for member, (steps, losses) in sorted(curves.items()):
+        style = {"color": COLORS[member % len(COLORS)], "linestyle": DASHES[member % len(DASHES)]}
+        axis.plot(steps, losses, marker="o", markersize=4, label=f"member {member + 1}", **style)
+    if max(steps[-1] for steps, _ in curves.values()) >= 8 * min(steps[0] for steps, _ in curves.values()):
+        axis.set_xscale("log")  # stretches double
+    axis.set_ylabel("hold-out loss")
+    if len(curves) > 1:
+        axis.legend(ncol=2 if len(curves) > 4 else 1)
+    return axis
+
+
+def _curves(history: list[dict[str, Any]]) -> dict[int, tuple[list[int], list[float]]]:
+    """Steps so far and loss, by member; stretches without a loss are counted and not drawn."""
+    curves: dict[int, tuple[list[int], list[float]]] = {}
+    so_far: dict[int, int] = {}
+    for entry in history:
+        member = int(entry["member"])
+        so_far[member] = so_far.get(member, 0) + int(entry["n_steps"])
+        if entry["holdout_loss"] is not None:
+            steps, losses = curves.setdefault(member, ([], []))
+            steps.append(so_far[member])
+            losses.append(float(entry["holdout_loss"]))
+    return curves

@@ -1,0 +1,147 @@
+"""What the model promises, in the user's units, with the certificate and how to check it again."""
+
+from __future__ import annotations
+
+from monolip.certify.certificate import Claim
+from monolip.errors import CertificateError
+from monolip.estimators.slope_table import SlopeRow
+from monolip.report.html_subject import Subject
+from monolip.report.html_text import DASH, Html, short, table, tag
+
+__all__ = ["answer_words", "checker_verdict", "direction_of", "focus_of", "promises_section", "sentence_of"]
+
+ARROWS = {"increasing": "↑", "decreasing": "↓", "flat": "→", "free": ""}
+_MISSING = {
+    "state": "a state of its own",
+    "lowest": "counts as lowest",
+    "highest": "counts as highest",
+    "refused": "refused",
+}
+MOST_ROWS = 400
+
+
+def direction_of(subject: Subject, feature: str, output: int = 0) -> str:
+    """What is proved of the answer (of classes: of P(class)): "increasing", "decreasing", "flat"; else "free"."""
+    label = subject.labels[output] if subject.link == "softmax" else ""
+    if subject.link == "softmax":  # the certificate speaks of logits, the table of probabilities
+        row = next(row for row in subject.slopes if (row.feature, row.output) == (feature, label))
+        word = row.promise.split()[0]
+    else:
+        word = subject.claims[feature, label].promise
+    return word if word in ("increasing", "decreasing", "flat") else "free"
+
+
+def focus_of(subject: Subject) -> int:
+    """The output that pictures show: of several classes the one with the most promises."""
+    outputs = range(subject.network.n_outputs)
+    return max(outputs, key=lambda k: sum(direction_of(subject, name, k) != "free" for name in subject.names))
+
+
+def answer_words(subject: Subject, output: int = 0) -> str:
+    """What the direction is of."""
+    if subject.link == "softmax":
+        return f"P({subject.labels[output]})"
+    if subject.labels:
+        return f"P({subject.labels[1]})"
+    return "the prediction" if subject.target == "prediction" else f"the predicted {subject.target}"
+
+
+def sentence_of(subject: Subject, feature: str, output: int = 0) -> str:
+    """The promise as a sentence."""
+    word, answer = direction_of(subject, feature, output), answer_words(subject, output)
+    verb = {"increasing": "never lowers", "decreasing": "never raises", "flat": "never changes"}.get(word)
+    return f"Raising {feature} {verb} {answer}." if verb else f"{feature} may move {answer} either way."
+
+
+def promises_section(subject: Subject, verdict: str) -> Html:
+    directed = [
+        (name, k)
+        for name in subject.names
+        for k in range(max(1, subject.network.n_outputs))
+        if direction_of(subject, name, k) != "free"
+    ]
+    directed.sort(key=lambda one: direction_of(subject, *one) == "flat")  # what moves comes first
+    items = [
+        tag("li", tag("span", ARROWS[direction_of(subject, name, k)], class_="arrow", aria_hidden="true"),
+            sentence_of(subject, name, k))
+        for name, k in directed[:60]
+    ]  # fmt: skip
+    lead = (
+        "These hold for every possible input, whatever the other columns are, not only near the data. They were proved "
+        "of the stored numbers, and hold bit for bit in the scores below."
+        if items
+        else "No direction was asked for and none was found in the weights. Slopes are bounded as follows."
+    )
+    return tag(
+        "section",
+        tag("h2", "What it promises"),
+        tag("p", lead),
+        tag("ul", *items, class_="promises") if items else "",
+        _slope_table(subject),
+        _certificate(subject, verdict),
+        id="promises",
+    )
+
+
+def _slope_table(subject: Subject) -> Html:
+    several = subject.link == "softmax"
+    per = subject.scale
+    head = ["feature", *(["class"] if several else []), "direction", "missing values", f"slope of {per}, per unit"]
+    odds = bool(subject.labels)
+    head += ["|change of P| per unit, at most"] if odds else []
+    rows = [_slope_row(subject, row, several, odds) for row in list(subject.slopes)[:MOST_ROWS]]
+    note = "A slope interval holds for every pair of inputs that differ in that feature only; it is exact arithmetic."
+    words = f"Proved slopes of {len(subject.names)} features"
+    return tag("div", table(head, rows, words, numeric=len(head) - 1 - odds), tag("p", note, class_="note"))
+
+
+def _slope_row(subject: Subject, row: SlopeRow, several: bool, odds: bool) -> list[object]:
+    claim: Claim = subject.claims[row.feature, row.output]
+    k = subject.labels.index(row.output) if several else 0
+    word = direction_of(subject, row.feature, k)
+    asked = row.promise.split()[0] in ("increasing", "decreasing", "flat")
+    told = word if asked or word == "free" else f"{word} (not asked for, found in the weights)"
+    wanted = "" if row.promised is None else f", asked: {short(row.promised[0])} to {short(row.promised[1])}"
+    kind = row.promise.partition(" ")[2]  # "(category)" or nothing
+    low, high = claim.lower, claim.upper
+    slope = DASH if low is None or high is None else f"{short(low)} to {short(high)}"
+    steepest = None if low is None or high is None else max(abs(low), abs(high)) / 4 if not several else row.probability
+    cells: list[object] = [subject.with_unit(row.feature), *([row.output] if several else [])]
+    cells += [f"{ARROWS[word]} {told} {kind}".strip() + wanted, _MISSING.get(claim.missing or "", DASH), slope]
+    return cells + ([short(steepest)] if odds else [])
+
+
+def _certificate(subject: Subject, verdict: str) -> Html:
+    document = subject.certificate.document
+    commands = (
+        "python -I monolip_check.py certificate.json\npython -I monolip_digest.py MODEL.safetensors certificate.json"
+    )
+    facts = [
+        ("network", tag("code", document["digest"])),
+        ("certificate", tag("code", document["sha256"])),
+        ("independent checker", verdict),
+        ("arithmetic", document["arithmetic"]),
+    ]
+    rows = [cell for name, value in facts for cell in (tag("dt", name), tag("dd", value))]
+    return tag(
+        "div",
+        tag("h3", "Certificate"),
+        tag("p", "The certificate is inside this file, with every number of the network. Anybody can prove it again: "
+            "save it and run the checker, one file of plain Python that shares no code with monolip."),
+        tag("dl", *rows, class_="facts"),
+        tag("p", tag("button", "Save certificate.json", type="button", id="save-certificate")),
+        tag("pre", commands, tabindex="0", aria_label="Commands to check the certificate"),
+        tag("p", "The first command proves the claims about the network in the certificate. The second shows that it "
+            "is the network of your model file. Both programs lie in monolip's share/monolip folder.", class_="note"),
+        class_="card",
+    )  # fmt: skip
+
+
+def checker_verdict(subject: Subject, check: bool) -> str:
+    """What the checker said when the report was written; a certificate it rejects is an error."""
+    if not check:
+        return "not run when this report was written"
+    lines = subject.certificate.check().strip().splitlines()
+    if not lines:
+        raise CertificateError("the checker says what it proved; got nothing; run Certificate.check() and report it.")
+    return f"{lines[0].split(':')[0]}, when this report was written"

@@ -1,0 +1,185 @@
+"""What a report is about: the network and its proof, the rows that were given, and the words for its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.certify.certificate import Certificate, Claim, certify
+from monolip.errors import InputError
+from monolip.estimators._base import MonotonicBase
+from monolip.estimators._prediction import Predictor
+from monolip.estimators._schema import Schema, table_like
+from monolip.estimators._tables import RawTable
+from monolip.estimators.slope_table import SlopeTable
+from monolip.frozen import FrozenNetwork
+from monolip.input_columns import NumericColumn
+from monolip.report._shape import seen_values
+from monolip.report.html_text import plain
+
+__all__ = ["Subject", "network_of", "rows_of", "subject_of", "targets_of"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """model: the estimator, or None where only a network was given. table, y: rows as read, or None. X: as given.
+
+    y: codes of classes (positions in labels), or numbers. target: the name of what is predicted. names, labels: of
+    features and classes (in the order of probabilities; none for regression) as they are shown, everywhere below.
+    """
+
+    network: FrozenNetwork
+    model: MonotonicBase | None
+    certificate: Certificate
+    slopes: SlopeTable
+    target: str
+    units: Mapping[str, str]
+    X: Any = None
+    table: RawTable | None = None
+    y: NDArray[Any] | None = None
+    claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    @property
+    def link(self) -> str:
+        assert self.network.link is not None
+        return self.network.link.name
+
+    @property
+    def scale(self) -> str:
+        """The scale of f, in words."""
+        if self.link == "logit":
+            return f"log-odds of {self.labels[1]}"
+        return {"identity": self.target, "log": f"log of {self.target}", "softmax": "logit"}[self.link]
+
+    def unit(self, name: str) -> str:
+        return self.units.get(name, "")
+
+    def with_unit(self, name: str) -> str:
+        return f"{name} ({self.units[name]})" if name in self.units else name
+
+    def evaluate(self, table: RawTable) -> FloatArray:
+        """f, shape (n, n_outputs), with the bits of `predict`."""
+        return Predictor(self.network).evaluate(table)
+
+    def predictions(self, f: FloatArray) -> FloatArray:
+        """Numbers (n,), or probabilities (n, classes)."""
+        assert self.network.link is not None
+        return self.network.link.apply(f)
+
+    def seen(self, j: int) -> tuple[float, ...]:
+        """Lowest, median and highest training value of numeric feature j, or its one or two values."""
+        assert self.network.inputs is not None
+        column = self.network.inputs.columns[j]
+        assert isinstance(column, NumericColumn)
+        return seen_values(self.network, self.table, j, column)
+
+    def span(self, j: int) -> tuple[float, float] | None:
+        """Where nearly all of the rows lie in numeric feature j, so that one outlier does not squeeze a picture."""
+        values = self.numbers(j)
+        if self.table is None or len(values) < 20:
+            return None
+        low, high = (float(v) for v in np.quantile(values, (0.005, 0.995)))
+        return (low, high) if low < high else None
+
+    def numbers(self, j: int) -> FloatArray:
+        """The known values of a numeric feature in the rows; empty without rows."""
+        if self.table is None or not self.table.columns[j].is_numeric:
+            return np.zeros(0)
+        values = self.table.columns[j].values
+        return np.asarray(values[np.isfinite(values)])
+
+
+def subject_of(model: Any, X: Any, y: Any, target: str | None, units: Mapping[str, str] | None) -> Subject:
+    """Read and check everything that was given."""
+    network = network_of(model)
+    assert network.inputs is not None
+    estimator = model if isinstance(model, MonotonicBase) else None
+    certificate = estimator.certificate_ if estimator is not None else certify(network)
+    slopes = estimator.slopes_ if estimator is not None else SlopeTable.of(network)
+    words = dict(units or {})
+    unknown = [name for name in words if name not in network.inputs.names]
+    if unknown:
+        raise InputError(f"units are given by feature; got {unknown[:3]}; the features are {network.inputs.names[:8]}.")
+    if y is not None and X is None:
+        raise InputError("y belongs to rows; got y without X; pass X=.")
+    table = None
+    if X is not None:
+        schema = estimator._schema if estimator is not None else Schema.of(network.inputs)
+        table = table_like(X, schema, type(model).__name__)
+    given = {"X": X, "table": table, "y": None if y is None else targets_of(network, table, y)}
+    names = _shown(network.inputs.names, 80)
+    classes = [str(label) for label in (network.link.labels if network.link else None) or ()]
+    labels = _shown(classes, 60)
+    name_of = dict(zip(network.inputs.names, names, strict=True))
+    label_of = {"": "", **dict(zip(classes, labels, strict=True))}
+    rows = tuple(r._replace(feature=name_of[r.feature], output=label_of[r.output]) for r in slopes)
+    claims = {(name_of[claim.feature], label_of[claim.output]): claim for claim in certificate}
+    units_ = {name_of[name]: plain(unit, 20) for name, unit in words.items()}
+    table_ = SlopeTable(rows, slopes.unit)
+    shown: dict[str, Any] = {"claims": claims, "names": names, "labels": labels}
+    return Subject(network, estimator, certificate, table_, plain(target or "prediction", 80), units_, **given, **shown)
+
+
+def _shown(names: Sequence[str], most: int) -> tuple[str, ...]:
+    """Names cut to a bounded length and still distinct."""
+    cut = [plain(name, most) for name in names]
+    return tuple(name if cut.count(name) == 1 else f"{name} #{k}" for k, name in enumerate(cut))
+
+
+def rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Some rows of any table, as a table of the same kind."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame[rows.tolist()].to_native()
+    array = np.asarray(X) if not isinstance(X, list | tuple) else np.array(X, dtype=object)
+    return array[rows]
+
+
+def network_of(model: Any) -> FrozenNetwork:
+    if isinstance(model, MonotonicBase):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
+        fitted: FrozenNetwork = model.frozen_
+        return fitted
+    got = type(model).__name__
+    if isinstance(model, FrozenNetwork):
+        if model.inputs is not None and model.link is not None and model.is_convex and not model.n_free_features:
+            return model
+        got = "one without raw columns or a link, in paper form, or with free features"
+    raise InputError(
+        "a report is written of a fitted MonotonicRegressor or MonotonicClassifier, or of a FrozenNetwork in convex "
+        f"form with raw columns and a link; got {got}; pass one (of a Pipeline: its last step)."
+    )
+
+
+def targets_of(network: FrozenNetwork, table: RawTable | None, y: Any) -> NDArray[Any]:
+    assert network.link is not None
+    assert table is not None
+    values = np.asarray(y)
+    if values.ndim != 1 or len(values) != table.n_rows:
+        raise InputError(f"y has one entry per row of X; got shape {values.shape} for {table.n_rows} rows; match them.")
+    if network.link.labels is None:
+        try:
+            numbers = values.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the target of a regressor is a number; {error}; convert y.") from None
+        if not np.isfinite(numbers).all():
+            raise InputError("targets are known and finite; got NaN or infinity in y; drop those rows.")
+        return numbers
+    codes = {label: code for code, label in enumerate(network.link.labels)}
+    unknown = sorted({str(label) for label in values.tolist() if label not in codes})
+    if unknown:
+        raise InputError(
+            f"labels are among the classes of the model, {list(codes)[:8]}; got {unknown[:3]}; drop or rename those."
+        )
+    return np.array([codes[label] for label in values.tolist()], dtype=np.int64)

@@ -1,0 +1,246 @@
+"use strict";
+/* The live panel: fields -> row -> the network of the certificate -> answer, flips, and what is proved about them. */
+(() => {
+  const byId = (name) => document.getElementById(name);
+  const data = JSON.parse(byId("page-data").textContent);
+  const certificate = JSON.parse(byId("certificate").textContent);
+  const net = Monolip.network(certificate, data.scorer.limits, data.scorer.exp);
+  const features = data.features, isClass = data.labels.length > 0, softmax = data.link === "softmax";
+  const state = { threshold: data.threshold };
+
+  const short = (v, digits = 4) => {
+    if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
+    const size = Math.abs(v), sign = v < 0 ? "−" : "";
+    if (size && (size >= 1e9 || size < 1e-3)) return sign + Number(size.toExponential(digits - 1)).toExponential().replace("e+", "e");
+    const places = Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1)));
+    return sign + size.toLocaleString("en-US", { maximumFractionDigits: places });
+  };
+  const signed = (v) => (v > 0 ? "+" : "") + short(v);
+
+  /* Sliders: position 0 .. 1000 along the stops, which are quantiles of the data where there was any. */
+  const place = (feature, value) => {
+    const stops = feature.stops, last = stops.length - 1;
+    if (value <= stops[0]) return 0;
+    for (let k = 1; k <= last; k++) {
+      if (value <= stops[k]) return (1000 * (k - 1 + (value - stops[k - 1]) / (stops[k] - stops[k - 1]))) / last;
+    }
+    return 1000;
+  };
+  const valueAt = (feature, position) => {
+    const stops = feature.stops, last = stops.length - 1, at = (position / 1000) * last;
+    const k = Math.min(Math.floor(at), last - 1), value = stops[k] + (at - k) * (stops[k + 1] - stops[k]);
+    return feature.whole ? Math.round(value) : Number(value.toPrecision(5));
+  };
+
+  function read(j) {
+    if (features[j].options) return Number(byId(`value-${j}`).value);
+    const gone = byId(`missing-${j}`), text = byId(`value-${j}`).value;
+    if ((gone && gone.checked) || (text === "" && features[j].missing)) return null;
+    if (text === "") return features[j].start; // no rule for missing values
+    return Number(text);
+  }
+  function write(j, value) {
+    const field = byId(`value-${j}`), gone = byId(`missing-${j}`), slider = byId(`slider-${j}`);
+    if (features[j].options) { field.value = String(value); return; }
+    if (gone) gone.checked = value === null;
+    field.disabled = slider.disabled = value === null;
+    if (value === null) return;
+    field.value = String(value);
+    slider.value = String(Math.round(place(features[j], value)));
+    slider.setAttribute("aria-valuetext", `${short(value)} ${features[j].unit}`.trim());
+  }
+  const row = () => features.map((_, j) => read(j));
+
+  function decide(f, predictions) {
+    if (softmax) return f.indexOf(Math.max(...f));
+    if (data.link === "logit") return Number(state.threshold === 0.5 ? f[0] > 0 : predictions[1] > state.threshold);
+    return Number(predictions[0] > state.threshold);
+  }
+  function ask(values) {
+    const f = net.f(values), predictions = net.predict(f);
+    return { f, predictions, decision: decide(f, predictions) };
+  }
+  const decisionName = (d) => (isClass ? data.labels[d] : d ? `above ${short(state.threshold)}` : `not above ${short(state.threshold)}`);
+  const shown = (answer) => (data.link === "logit" ? answer.predictions[1] : softmax ? Math.max(...answer.predictions) : answer.predictions[0]);
+
+  /* Whether moving feature j up (+1) or down (-1) provably cannot change this decision. */
+  function blocked(j, side, decision) {
+    const word = features[j].directions[softmax ? decision : 0];
+    if (word === "flat") return true;
+    if (word === "free") return false;
+    const helps = (word === "increasing") === (side > 0); // raises the answer, or the decided class's probability
+    return softmax ? helps : helps === (decision === 1);
+  }
+
+  /* A value rounded to a unit, never beyond itself as seen from x: what is proved up to it is proved up to there. */
+  const towards = (value, x, unit) => Number(((value > x ? Math.floor : Math.ceil)(value / unit) * unit).toPrecision(12));
+
+  /* The nearest value of feature j on one side that changes the decision: a scan, then bisection to the last bit. */
+  function flipNumber(values, j, side, decision) {
+    const feature = features[j], x = values[j], end = side > 0 ? feature.stops[feature.stops.length - 1] : feature.stops[0];
+    if (side * (end - x) <= 0) return null;
+    const changed = (v) => ask(values.map((old, i) => (i === j ? v : old))).decision !== decision;
+    const monotone = feature.directions[softmax ? decision : 0] !== "free";
+    const inside = (v) => side * (v - x) > 0 && side * (end - v) > 0;
+    const tries = monotone ? [] : [...feature.stops.filter(inside), ...net.knots(j).filter(inside)];
+    if (!monotone) for (let k = 1; k < 24; k++) tries.push(x + ((end - x) * k) / 24);
+    tries.sort((a, b) => side * (a - b));
+    let good = x, bad = null;
+    for (const v of [...tries, end]) {
+      if (changed(v)) { bad = v; break; }
+      good = v;
+    }
+    if (bad === null) return null;
+    for (let k = 0; k < 60; k++) {
+      const middle = good + (bad - good) / 2;
+      if (middle === good || middle === bad) break;
+      if (changed(middle)) bad = middle; else good = middle;
+    }
+    const power = 10 ** (Math.floor(Math.log10(Math.abs(bad - x) || 1)) - 2);
+    const step = feature.whole ? 1 : power, round = (side > 0 ? Math.ceil : Math.floor)(bad / step) * step;
+    const nicer = Number(round.toPrecision(12));
+    if (side * (end - nicer) >= 0 && changed(nicer)) bad = nicer; else if (feature.whole) return null;
+    return { j, value: bad, distance: Math.abs(bad - x) / (feature.spread || Math.abs(end - x)), safe: monotone ? towards(good, x, power) : null };
+  }
+  function flips(values, decision) {
+    const found = [], until = performance.now() + 400; // what matters most is tried first
+    let tried = 0;
+    for (const j of data.order) {
+      if (performance.now() > until) break;
+      const feature = features[j];
+      tried += 1;
+      if (feature.options) {
+        for (let code = 0; code < feature.options.length; code++) {
+          if (code === values[j]) continue;
+          const other = ask(values.map((old, i) => (i === j ? code : old)));
+          if (other.decision !== decision) { found.push({ j, value: code, distance: 1.5, safe: null }); break; }
+        }
+      } else if (values[j] !== null) {
+        const sides = [1, -1].filter((side) => !blocked(j, side, decision));
+        const near = sides.map((side) => flipNumber(values, j, side, decision)).filter(Boolean);
+        near.sort((a, b) => a.distance - b.distance);
+        if (near.length) found.push(near[0]);
+      }
+    }
+    return { tried, found: found.sort((a, b) => a.distance - b.distance).slice(0, 5) };
+  }
+
+  /* Proved by slopes alone: every number may move by this many standard deviations at once. */
+  function radius(answer) {
+    const room = (margin, slope) => {
+      let cost = 0;
+      features.forEach((feature, j) => { if (feature.slopes && read(j) !== null) cost += slope(feature) * feature.spread; });
+      return Math.max(0, (margin - 1e-9 * (1 + Math.abs(margin))) / (cost * (1 + 1e-9)));
+    };
+    if (softmax) {
+      const k = answer.decision;
+      return Math.min(...answer.f.map((v, j) => (j === k ? Infinity : room(answer.f[k] - v, ({ slopes: s }) =>
+        Math.max(s[k][1] - s[j][0], s[j][1] - s[k][0], 0)))));
+    }
+    const t = state.threshold, level = data.link === "logit" ? Math.log(t / (1 - t)) : data.link === "log" ? Math.log(t) : t;
+    if (!Number.isFinite(level)) return null;
+    return room(Math.abs(answer.f[0] - level), ({ slopes: [[low, high]] }) => Math.max(Math.abs(low), Math.abs(high)));
+  }
+
+  function badge(words) {
+    const mark = document.createElement("span");
+    mark.className = "badge";
+    mark.textContent = words;
+    return mark;
+  }
+
+  function drawFlips(values, answer) {
+    const list = byId("flips");
+    list.replaceChildren();
+    const { tried, found } = flips(values, answer.decision);
+    for (const flip of found) {
+      const feature = features[flip.j], item = document.createElement("li"), button = document.createElement("button");
+      const after = ask(values.map((old, i) => (i === flip.j ? flip.value : old)));
+      let words;
+      if (feature.options) words = `${feature.name}: ${feature.options[flip.value]}`;
+      else words = `${feature.name}: ${short(values[flip.j])} → ${short(flip.value, 9)} (${signed(flip.value - values[flip.j])})${feature.unit ? " " + feature.unit : ""}`;
+      item.append(words, ` makes it ${decisionName(after.decision)}. `);
+      if (flip.safe !== null) {
+        item.append(badge(`proved: ${decisionName(answer.decision)} at least to ${short(flip.safe, 12)}`), " ");
+      }
+      button.type = "button";
+      button.textContent = "Try";
+      button.setAttribute("aria-label", `Try ${words}`);
+      button.addEventListener("click", () => { write(flip.j, flip.value); update(); });
+      item.append(button);
+      list.append(item);
+    }
+    if (!list.children.length) {
+      const item = document.createElement("li");
+      item.textContent = "No single change within the range of the data was found that flips this decision.";
+      list.append(item);
+    }
+    const r = radius(answer);
+    byId("radius").textContent = r === null ? "" : !Number.isFinite(r)
+      ? "Proved: no change of the numbers can flip this decision."
+      : (r < 0.001 ? "" : `Proved: it cannot flip while every number stays within ${short(r, 2)} standard deviations. `)
+        + (tried < features.length ? `One change at a time, of the ${tried} most important features:` : "One change at a time, nearest first:");
+  }
+
+  let begun = null, waiting = 0;
+  function update() {
+    const values = row(), answer = ask(values), now = shown(answer);
+    begun = begun || answer;
+    byId("answer").textContent = isClass ? now.toFixed(4) : short(now, 6);
+    if (softmax) byId("answer-name").textContent = `P(${data.labels[answer.predictions.indexOf(now)]})`;
+    byId("decision").textContent = isClass ? `Decision: ${decisionName(answer.decision)}` : `It is ${decisionName(answer.decision)}.`;
+    const before = shown(begun);
+    byId("change").textContent = now === before || softmax ? "" : `${signed(now - before)} against the start (${isClass ? before.toFixed(4) : short(before, 6)})`;
+    const fill = document.querySelector("#gauge .fill");
+    if (fill) fill.style.width = `${100 * now}%`;
+    document.querySelectorAll("#classes li").forEach((item, k) => {
+      item.querySelector(".fill").style.width = `${100 * answer.predictions[k]}%`;
+      item.querySelector(".value").textContent = answer.predictions[k].toFixed(4);
+    });
+    byId("exact").textContent = `f = ${answer.f.join(" ")}\nprediction = ${answer.predictions.join(" ")}`;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => drawFlips(values, answer), 120);
+  }
+
+  function listen(j) {
+    const field = byId(`value-${j}`), slider = byId(`slider-${j}`), gone = byId(`missing-${j}`);
+    field.addEventListener("input", () => {
+      if (!features[j].options && field.value !== "") slider.value = String(Math.round(place(features[j], Number(field.value))));
+      update();
+    });
+    if (slider) slider.addEventListener("input", () => { write(j, valueAt(features[j], Number(slider.value))); update(); });
+    if (gone) gone.addEventListener("change", () => {
+      field.disabled = slider.disabled = gone.checked;
+      update();
+    });
+  }
+  const start = () => features.forEach((feature, j) => write(j, feature.start));
+  features.forEach((_, j) => listen(j));
+  byId("fields").addEventListener("submit", (event) => event.preventDefault());
+  byId("reset").addEventListener("click", () => { start(); update(); });
+  byId("random").addEventListener("click", () => {
+    features.forEach((f, j) => write(j, f.options ? Math.floor(Math.random() * f.options.length) : valueAt(f, 1000 * Math.random())));
+    update();
+  });
+  const threshold = byId("threshold");
+  if (threshold) {
+    threshold.value = String(data.threshold);
+    threshold.addEventListener("input", () => {
+      if (threshold.value !== "") { state.threshold = Number(threshold.value); update(); }
+    });
+  }
+
+  /* When the page opens it proves itself: rows that Python has answered, bit for bit. */
+  const checks = data.scorer.checks;
+  const wrong = checks.rows.filter((values, i) => {
+    const answer = ask(values);
+    return answer.f.some((v, k) => v !== checks.f[i][k]) || answer.predictions.some((v, k) => v !== checks.predictions[i][k]);
+  }).length;
+  const seal = byId("bits");
+  seal.textContent = `${checks.rows.length - wrong} of ${checks.rows.length}`;
+  seal.classList.toggle("bad", wrong > 0);
+  if (wrong) byId("bits-words").textContent = "check rows give Python's bits in this browser: do not rely on the live panel";
+  start();
+  update();
+  window.monolip = { ask, row, write, update, radius, wrong };
+})();

@@ -1,0 +1,131 @@
+"""A comparison is fair: same folds, same directions, rows that nobody saw; what is missing is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from monolip.errors import InputError
+from monolip.report import comparing, comparing_models
+from monolip.report.comparing import compare
+from monolip.report.comparing_models import PEERS, read_matrix
+from monolip.report.comparing_scores import scores_of
+
+arrow = pytest.importorskip("pyarrow")
+
+
+def table(n: int = 240, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.normal(size=n), rng.normal(size=n), rng.choice(["x", "y", None], n)
+    y = a - b + (c == "x") + 0.5 * rng.normal(size=n)
+    return arrow.table({"a": a, "b": b, "c": c}), y
+
+
+@pytest.mark.parametrize(
+    "kind", ["two", pytest.param("regression", marks=pytest.mark.slow), pytest.param("three", marks=pytest.mark.slow)]
+)
+def test_every_model_is_judged_on_every_row_once(kind):
+    pytest.importorskip("lightgbm")
+    pytest.importorskip("xgboost")
+    X, y = table()
+    labels = {"regression": y, "two": np.where(y > 0, "yes", "no"), "three": np.digitize(y, [-1, 1])}[kind]
+    cst = {"a": 1, "b": -1} if kind != "three" else {"a": {2: 1}}
+    done = []
+    found = compare(
+        X, labels, cst, classification=kind != "regression", n_folds=2, on_progress=lambda *now: done.append(now[:2])
+    )
+    assert set(found.scores) == {"monolip", *PEERS}
+    assert done == [(k, 8) for k in range(8)]
+    assert found.constrained is (kind != "three")
+    metric = "RMSE" if kind == "regression" else "log loss"
+    assert all(len(scores[metric]) == 2 for scores in found.scores.values())
+    assert found.against("XGBoost", metric)[0] == pytest.approx(
+        found.mean("monolip", metric)[0] - found.mean("XGBoost", metric)[0]
+    )
+    assert len(found.cells) == 5
+    constant = scores_of(labels, _constant(labels), None if kind == "regression" else np.unique(labels).tolist())
+    assert all(found.mean(name, metric)[0] < constant[metric] for name in found.scores)
+
+
+def _constant(y):
+    if y.dtype.kind == "f":
+        return np.full(len(y), y.mean())
+    counts = np.unique(y, return_counts=True)[1]
+    return np.tile(counts / counts.sum(), (len(y), 1))
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_trees_get_the_same_directions_and_keep_them(name):
+    if comparing_models.missing_package(name):
+        pytest.skip(f"{name} is not installed")
+    X, y = table()
+    matrix = read_matrix(X, {"a": 1, "b": -1, "c": 1}, [])
+    assert matrix.signs == (1, -1, 0)  # codes have no order
+    assert matrix.codes == (2,)
+    assert np.isnan(matrix.x[:, 2]).sum() == sum(v is None for v in X["c"].to_pylist())
+    codes = (y > 0).astype(np.int64)
+    predict = PEERS[name](matrix, np.arange(len(y)), codes, None, 2, 0, 1)
+    rows = np.repeat(matrix.x[:1], 50, axis=0)
+    rows[:, 0] = np.linspace(-3, 3, 50)
+    found = np.asarray(predict(rows))
+    found = found[:, 1] if found.ndim == 2 else found
+    assert (np.diff(found) >= 0).all()
+    assert found[-1] > found[0]
+
+
+def test_no_model_sees_the_rows_it_is_judged_on(monkeypatch):
+    """A model that remembers its training rows: honest folds give it nothing to remember."""
+    X, y = table()
+    seen: list[set[float]] = []
+
+    def parrot(m, rows, target, weight, classes, seed, threads):
+        known = {tuple(row[:2]) for row in m.x[rows]}
+        seen.append(known)
+        return lambda x: np.array([float(tuple(row[:2]) in known) for row in x])
+
+    monkeypatch.setitem(comparing.PEERS, "Parrot", parrot)
+    found = compare(X, y, classification=False, n_folds=3, models=["Parrot"])
+    assert len(set.union(*seen)) == len(y)
+    assert found.scores["Parrot"]["MAE"].mean() == pytest.approx(np.abs(y).mean(), rel=0.05)  # it knew none: all zeros
+
+
+def test_directions_that_name_a_class_are_turned_for_trees():
+    assert comparing._second_class({"a": {"lo": 1}, "b": {"hi": 1}, "c": -1}, ["hi", "lo"]) == {
+        "a": 1,
+        "b": -1,
+        "c": -1,
+    }
+
+
+def test_missing_packages_are_named(monkeypatch):
+    monkeypatch.setattr(comparing_models, "find_spec", lambda name: None)
+    X, y = table(60)
+    found = compare(X, y, classification=False, n_folds=2, models=["LightGBM", "XGBoost"])
+    assert found.missing == {"LightGBM": "pip install lightgbm", "XGBoost": "pip install xgboost"}
+    assert set(found.scores) == {"monolip"}
+
+
+def test_what_cannot_be_compared_is_refused():
+    X, y = table(40)
+    with pytest.raises(InputError, match="folds are at least 2"):
+        compare(X, y, classification=False, n_folds=9)
+    with pytest.raises(InputError, match="compared with"):
+        compare(X, y, classification=False, models=["CART"])
+    with pytest.raises(InputError, match="at least two classes"):
+        compare(X, np.ones(40), classification=True)
+
+
+def test_scores_against_scikit_learn():
+    from sklearn import metrics
+
+    rng = np.random.default_rng(0)
+    y, p, w = rng.integers(0, 2, 50), rng.random(50), rng.random(50)
+    two = scores_of(y, np.column_stack([1 - p, p]), [0, 1], w)
+    assert two["AUC"] == pytest.approx(metrics.roc_auc_score(y, p, sample_weight=w))
+    assert two["log loss"] == pytest.approx(metrics.log_loss(y, p, sample_weight=w))
+    assert two["Brier score"] == pytest.approx(metrics.brier_score_loss(y, p, sample_weight=w))
+    assert np.isnan(scores_of(np.zeros(3, int), np.full((3, 2), 0.5), [0, 1])["AUC"])
+    t, f = rng.normal(size=50), rng.normal(size=50)
+    numbers = scores_of(t, f, None, w)
+    assert numbers["R2"] == pytest.approx(metrics.r2_score(t, f, sample_weight=w))
+    assert numbers["RMSE"] == pytest.approx(metrics.mean_squared_error(t, f, sample_weight=w) ** 0.5)

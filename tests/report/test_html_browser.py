@@ -1,0 +1,231 @@
+"""The page in a real Chromium: Python's bits, no request to any network, readable by anybody."""
+
+from __future__ import annotations
+
+import shutil
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+from monolip.certify import Certificate
+from monolip.report import write_report
+
+from ..estimators.tables import QUICK, credit
+from ..export.models import estimator
+from .drawn import network
+from .pages import KINDS, answers, credit_page, hostile_page, page
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")]
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium):
+    """visit(path, width=, scheme=) opens a page; afterwards: no message, no dialog, and no request but the file."""
+    opened, heard = [], []
+
+    def go(path, width=1200, scheme="light"):
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        tab = context.new_page()
+        tab.on("console", lambda message: heard.append(message.text))
+        tab.on("pageerror", lambda error: heard.append(str(error)))
+        tab.on("dialog", lambda dialog: heard.append(dialog.message))
+        asked = []
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(path.as_uri())
+        opened.append((context, path, asked))
+        return tab
+
+    yield go
+    for context, path, asked in opened:
+        context.close()
+        assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {path.as_uri()}
+    assert heard == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_of_the_page_are_those_of_python_bit_for_bit(visit, kind):
+    rows, f, predictions = answers(kind, 60, seed=1)
+    tab = visit(page(kind))
+    assert tab.inner_text("#bits") == "48 of 48"
+    found = tab.evaluate("rows => rows.map(row => monolip.ask(row)).map(({f, predictions}) => [f, predictions])", rows)
+    np.testing.assert_array_equal([one[0] for one in found], f)
+    np.testing.assert_array_equal([one[1] for one in found], predictions)
+
+
+def credit_model():
+    from monolip import MonotonicClassifier
+
+    X, y = credit(260)
+    settings = {"monotonic_cst": {"income": 1, "debt": -1, "grade": 1}, **QUICK}
+    return MonotonicClassifier(**settings).fit(X, np.where(y > 10, "good", "bad")), X
+
+
+def test_typed_values_and_sliders_give_the_probabilities_of_predict_proba(visit):
+    model, X = credit_model()
+    tab = visit(credit_page())
+    rng = np.random.default_rng(2)
+    for k in rng.integers(0, len(X), 6).tolist():
+        row = X.iloc[[k]]
+        for j, name in enumerate(("income", "debt", "age")):
+            value = float(row[name].iloc[0])
+            tab.set_checked(f"#missing-{j}", bool(np.isnan(value)))
+            if not np.isnan(value):
+                tab.fill(f"#value-{j}", repr(value))
+        tab.select_option("#value-3", label=str(row["grade"].iloc[0]))
+        tab.select_option("#value-4", label=str(row["city"].iloc[0]))
+        first, second = tab.text_content("#exact").split("\n")
+        assert float(first.split()[-1]) == model.decision_function(row)[0]
+        assert [float(v) for v in second.split()[2:]] == model.predict_proba(row)[0].tolist()
+    tab.set_checked("#missing-0", False)
+    before = float(tab.text_content("#exact").split()[-1])
+    tab.focus("#slider-0")
+    for _ in range(8):
+        tab.keyboard.press("ArrowRight")
+        shown = X.iloc[[k]].assign(income=float(tab.input_value("#value-0")))
+        after = float(tab.text_content("#exact").split()[-1])
+        assert after == model.predict_proba(shown)[0, 1]
+        assert after >= before  # raising income cannot lower it
+        before = after
+
+
+def test_a_flip_flips_and_no_smaller_change_of_a_promised_feature_does(visit):
+    tab = visit(credit_page())
+    tab.wait_for_selector("#flips li button")
+    before = tab.inner_text("#decision")
+    first = tab.evaluate("monolip.row()")
+    item = tab.locator("#flips li", has_text="proved: ").first
+    name, told = item.inner_text().split(":")[0], item.locator(".badge").inner_text()
+    item.locator("button").click()
+    assert tab.inner_text("#decision") != before
+    j = ["income", "debt", "age"].index(name)
+    there = tab.evaluate("monolip.row()")
+    assert [a == b for a, b in zip(first, there, strict=True)].count(False) == 1
+    safe = float(told.rsplit(" ", 1)[1].replace(",", ""))
+    assert (safe - first[j]) / (there[j] - first[j]) > 0.95
+    nearer = [[*first[:j], v, *first[j + 1 :]] for v in np.linspace(first[j], safe, 200).tolist()]
+    assert len(set(tab.evaluate("rows => rows.map(row => monolip.ask(row).decision)", nearer))) == 1
+    tab.click("#reset")
+    assert tab.inner_text("#decision") == before
+    tab.fill("#threshold", "0.999999")
+    assert tab.inner_text("#decision") == "Decision: bad"
+
+
+@pytest.mark.parametrize("kind", ["logit", "softmax"])
+def test_within_the_proved_radius_no_decision_flips(visit, kind):
+    tab = visit(page(kind))
+    tab.wait_for_selector("#flips li")
+    spreads = tab.evaluate("JSON.parse(document.getElementById('page-data').textContent).features.map(f => f.spread)")
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        tab.click("#random")
+        row, radius = tab.evaluate("[monolip.row(), monolip.radius(monolip.ask(monolip.row()))]")
+        assert 0 <= radius < np.inf
+        moves = rng.choice([-1.0, 1.0], (60, len(row))) * radius * np.array(spreads)
+        moved = [row, *(np.array(row) + moves).tolist()]
+        assert len(set(tab.evaluate("rows => rows.map(row => monolip.ask(row).decision)", moved))) == 1
+
+
+def test_the_certificate_can_be_saved_from_the_page_and_is_proved(visit):
+    tab = visit(page("logit"))
+    with tab.expect_download() as download:
+        tab.click("#save-certificate")
+    saved = Certificate.load(download.value.path())
+    assert saved == estimator("logit").certificate_
+    assert saved.check().startswith("PROVED")
+
+
+def test_a_network_without_a_rule_for_missing_values_goes_on_when_a_field_is_emptied(visit, tmp_path):
+    tab = visit(write_report(network(), tmp_path / "r.html", check=False))
+    assert tab.locator("#missing-0").count() == 0
+    before = tab.text_content("#exact")
+    tab.fill("#value-0", "")
+    assert tab.text_content("#exact") == before
+    tab.fill("#value-0", "9.5")
+    f = network().evaluate_raw([[9.5], [0.5], [45.0], ["north"]])[0, 0]
+    assert float(tab.text_content("#exact").split()[2]) == f
+    tab.fill("#value-2", "")
+    f = network().evaluate_raw([[9.5], [0.5], [np.nan], ["north"]])[0, 0]
+    assert float(tab.text_content("#exact").split()[2]) == f
+
+
+def test_strings_of_users_stay_strings(visit):
+    tab = visit(hostile_page())
+    assert tab.inner_text("#bits") == "48 of 48"
+    assert tab.evaluate("document.querySelectorAll('main script, main img, main iframe').length") == 0
+    assert "<script>alert(8)</script>" in tab.inner_text("h1")
+    tab.click("#random")
+    tab.wait_for_timeout(200)
+
+
+CONTRAST = """() => {
+  const light = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+  const level = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
+  const parts = (text) => text.match(/[0-9.]+/g).map(Number);
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const back = parts(getComputedStyle(node).backgroundColor);
+      if (back.length < 4 || back[3] === 1) return back;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+    if (!own || ["SCRIPT", "STYLE", "NOSCRIPT"].includes(node.tagName) || !node.getClientRects().length) continue;
+    const style = getComputedStyle(node), ink = parts(node instanceof SVGElement ? style.fill : style.color);
+    const a = level(ink), b = level(behind(node.closest("svg") || node));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) poor.push([node.tagName, node.textContent.slice(0, 30), ratio]);
+  }
+  return poor;
+}"""
+NAMELESS = """() => [...document.querySelectorAll("input, select, button, svg[role=img], output")].filter((node) =>
+  !(node.labels && node.labels.length) && !node.getAttribute("aria-label") && !node.textContent.trim())
+  .map((node) => node.id)"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_has_contrast_and_every_control_a_name(visit, scheme):
+    tab = visit(credit_page(), scheme=scheme)
+    tab.wait_for_selector("#flips li button")
+    assert tab.evaluate(CONTRAST) == []
+    assert tab.evaluate(NAMELESS) == []
+
+
+def brightness(tab) -> float:
+    from matplotlib.image import imread
+
+    return float(imread(BytesIO(tab.screenshot()), format="png")[:, :, :3].mean())
+
+
+def test_light_dark_and_narrow(visit, tmp_path):
+    assert brightness(visit(credit_page())) > 0.85
+    tab = visit(credit_page(), scheme="dark")
+    assert brightness(tab) < 0.25
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.className") == "skip"
+    tab.focus("#theme")
+    tab.keyboard.press("Enter")
+    assert brightness(tab) > 0.85
+    assert tab.get_attribute("#theme", "aria-label") == "Switch to dark colours"
+    tab.reload()
+    assert brightness(tab) > 0.85  # the choice is kept
+    narrow = visit(credit_page(), width=360)
+    assert narrow.evaluate("document.documentElement.scrollWidth") <= 360
+    narrow.screenshot(path=tmp_path / "narrow.png", full_page=True)
+    sizes = narrow.evaluate(
+        "[...document.querySelectorAll('figure svg.chart')].map(n => n.getBoundingClientRect().width)"
+    )
+    assert all(200 < width <= 360 for width in sizes)

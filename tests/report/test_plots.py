@@ -1,0 +1,158 @@
+"""The plots: what is drawn is what is proved or measured, in one style, and looks like its baseline."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from monolip.certify import certify
+from monolip.errors import InputError
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor
+from monolip.report import plot_certificate, plot_heatmap, plot_history, plot_shapes
+from monolip.report.style import BLUE, GREY, RED
+
+from ..estimators.tables import QUICK, credit
+from .drawn import blocks_of, matches_baseline, network
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = credit(150)
+    return MonotonicRegressor(monotonic_cst={"income": 1}, **QUICK).fit(X, y)
+
+
+def test_shapes_look_as_they_did():
+    axes = plot_shapes(network(), n_columns=2)
+    assert [axis.get_xlabel() for axis in axes] == ["dose", "fitness", "age", "site"]
+    assert matches_baseline("shapes", axes[0].figure)
+
+
+def test_a_changed_picture_is_noticed():
+    axes = plot_shapes(network(), n_columns=2)
+    axes[0].lines[0].set_linewidth(40)
+    assert not matches_baseline("shapes", axes[0].figure)
+
+
+def test_a_heat_map_holds_f_and_the_line_where_the_decision_changes():
+    f = network()
+    axis = plot_heatmap(f, ["dose", "fitness"], cells=12)
+    mesh = axis.collections[0]
+    values = np.asarray(mesh.get_array()).reshape(12, 12)
+    dose, fitness = np.meshgrid(np.linspace(0, 10, 12), np.linspace(0, 1, 12))
+    same = [dose.ravel(), fitness.ravel(), np.full(144, 45.0), ["north"] * 144]
+    np.testing.assert_array_equal(values.ravel(), f.evaluate_raw(same)[:, 0])
+    assert (np.diff(values, axis=1) >= 0).all()
+    assert (np.diff(values, axis=0) <= 0).all()
+    assert mesh.get_cmap().name == "cividis"
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("dose", "fitness")
+    assert axis.get_title() == "the line is where the decision changes"
+    assert "log-odds of 'ill'" in [other.get_ylabel() for other in axis.figure.axes]
+    assert matches_baseline("heatmap", axis.figure)
+
+
+def test_a_heat_map_of_categories_names_them_and_averages_rows(model):
+    X, _ = credit(150)
+    axis = plot_heatmap(model, ["city", "income"], X, cells=8)
+    assert [tick.get_text() for tick in axis.get_xticklabels()] == ["A", "B", "C"]
+    one = plot_heatmap(model, ["city", "income"], cells=8)
+    assert not np.array_equal(axis.collections[0].get_array(), one.collections[0].get_array())
+
+
+@pytest.mark.parametrize("features", [["dose"], ["dose", "dose"], ["dose", "age", "site"]])
+def test_a_heat_map_has_two_features(features):
+    with pytest.raises(InputError, match="a heat map has two features, one for each axis; got"):
+        plot_heatmap(network(), features)
+
+
+def test_the_grid_of_a_heat_map_is_bounded():
+    with pytest.raises(InputError, match="cells is a number from 2 to 500; got 100000"):
+        plot_heatmap(network(), ["dose", "age"], cells=100000)
+
+
+def test_a_certificate_is_drawn_as_it_reads():
+    certificate = certify(network())
+    axis = plot_certificate(certificate)
+    bars = {tick.get_text(): bar for tick, bar in zip(axis.get_yticklabels(), axis.patches, strict=False)}
+    widths = {"dose": 10.0, "fitness": 1.0, "age": 60.0}
+    claims = {claim.feature: claim for claim in certificate}
+    for name, width in widths.items():
+        low, high = bars[name].get_x(), bars[name].get_x() + bars[name].get_width()
+        assert low == pytest.approx(claims[name].lower * width)
+        assert high == pytest.approx(claims[name].upper * width)
+    colors = [matplotlib.colors.to_hex(bars[name].get_facecolor()).upper() for name in widths]
+    assert colors == [BLUE, RED, GREY]
+    assert axis.get_yticklabels()[3].get_text() == "site"
+    words = [text.get_text() for text in axis.figure.legends[0].get_texts()]
+    assert set(words) == {"increasing", "decreasing", "bounded slope, no direction", "no promise"}
+    assert matches_baseline("certificate", axis.figure)
+
+
+def test_the_certificate_of_a_model_and_of_its_network_are_one_picture(model):
+    one, two = (blocks_of(plot_certificate(it).figure) for it in (model, model.frozen_))
+    assert np.array_equal(one, two)
+    with pytest.raises(InputError, match="got str; pass one of those"):
+        plot_certificate("certificate")
+
+
+def test_a_history_adds_up_the_stretches_of_each_member(model):
+    axis = plot_history(model)
+    history = model.history_
+    members = sorted({entry["member"] for entry in history})
+    assert [line.get_label() for line in axis.lines] == [f"member {m + 1}" for m in members]
+    for member, line in zip(members, axis.lines, strict=True):
+        mine = [entry for entry in history if entry["member"] == member]
+        steps, losses = np.cumsum([entry["n_steps"] for entry in mine]), [entry["holdout_loss"] for entry in mine]
+        judged = [k for k, loss in enumerate(losses) if loss is not None]
+        assert line.get_xdata().tolist() == steps[judged].tolist()
+        assert line.get_ydata().tolist() == [losses[k] for k in judged]
+
+
+def test_a_history_looks_as_it_did():
+    X, y = credit(60)
+    model = MonotonicRegressor(max_iter=1, random_state=0).fit(X, y)
+    losses = {0: (0.5, 0.3, 0.25, 0.27), 1: (0.45, 0.32, 0.22, 0.21)}
+    steps = (50, 100, 200, 400)
+    model.history_ = [
+        {"member": m, "n_steps": n, "holdout_loss": loss}
+        for m, values in losses.items()
+        for n, loss in zip(steps, values, strict=True)
+    ]
+    axis = plot_history(model)
+    assert axis.get_xscale() == "log"
+    assert matches_baseline("history", axis.figure)
+
+
+def test_without_held_out_rows_the_history_says_so_and_others_are_refused():
+    X, y = credit(60)
+    model = MonotonicClassifier(early_stopping=False, max_iter=1, random_state=0).fit(X, y > 10)
+    assert [text.get_text() for text in plot_history(model).texts] == ["no rows were held out"]
+    for wrong, words in ((MonotonicRegressor(), "MonotonicRegressor, not fitted"), ("model", "str")):
+        with pytest.raises(InputError, match=f"got {words}; fit it first"):
+            plot_history(wrong)
+
+
+def test_pictures_are_drawn_on_the_axes_given_and_leave_the_program_its_style(model):
+    from matplotlib.figure import Figure
+
+    before = dict(matplotlib.rcParams)
+    figure = Figure(layout="constrained")
+    axes = figure.subplots(1, 3)
+    assert plot_history(model, axis=axes[0]) is axes[0]
+    assert plot_heatmap(model, ["income", "debt"], axis=axes[1]) is axes[1]
+    assert plot_certificate(model, axis=axes[2]) is axes[2]
+    panels = plot_shapes(model, figure=Figure(layout="constrained"))
+    assert len(panels) == 5
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_without_matplotlib_the_error_is_the_line_that_installs_it():
+    code = "import sys; sys.modules['matplotlib'] = None\nfrom monolip.report import plot_history\nplot_history(None)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert 'pip install "monolip[plot]"' in run.stderr.splitlines()[-1]
