@@ -1,0 +1,60 @@
+"""Runs the experiments of the paper and draws their figures.
+
+    python paper/run.py [--fast] [--figures] [names...]      all of them without a name; --list says which there are
+
+--fast takes minutes on two cores and writes below build/paper/; without it the committed files of paper/ are made
+again. --figures draws from results that are there already. A data set that is not on this machine is skipped with a
+message that says how to get it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, from any folder
+
+from paper.missing_data import MissingDataError
+from paper.results_file import results_path
+
+EXPERIMENTS = ("toy", "lhc", "table1", "what_was_wrong", "appendix_a", "section_3_2")
+
+
+def run(name: str, *, fast: bool, figures_only: bool) -> bool:
+    """One experiment and its figures; False where a data set is missing."""
+    begun = time.perf_counter()
+    try:
+        if not figures_only:
+            print(f"[{name}] running{' (fast)' if fast else ''}", flush=True)
+            import_module(f"paper.{name}.experiment").main(fast=fast)
+        import_module(f"paper.{name}.figures").main(fast=fast)
+    except MissingDataError as missing:
+        print(f"[{name}] skipped: {missing}", flush=True)
+        return False
+    print(f"[{name}] done in {time.perf_counter() - begun:.0f} s: {results_path(name, fast=fast)}", flush=True)
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Runs the paper's experiments.")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(EXPERIMENTS)}; all without")
+    parser.add_argument("--fast", action="store_true", help="small versions, written below build/paper/")
+    parser.add_argument("--figures", action="store_true", help="draw only, from results that are there")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    arguments = parser.parse_args()
+    if arguments.list:
+        print("\n".join(EXPERIMENTS))
+        return 0
+    unknown = [name for name in arguments.names if name not in EXPERIMENTS]
+    if unknown:
+        parser.error(f"names must be experiments; got {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}")
+    done = [run(n, fast=arguments.fast, figures_only=arguments.figures) for n in arguments.names or EXPERIMENTS]
+    print(f"{sum(done)} of {len(done)} experiments done; skipped: {done.count(False)}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
