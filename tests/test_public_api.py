@@ -22,6 +22,7 @@ PUBLIC = {
         "smallest_flip",
     },
     "monolip.report": {
+        "Comparison", "Explanation", "compare", "explain",
         "plot_audit", "plot_certificate", "plot_certified_accuracy", "plot_heatmap", "plot_history", "plot_shapes",
         "write_report",
     },

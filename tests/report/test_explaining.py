@@ -207,6 +207,21 @@ def test_what_cannot_be_explained_is_refused(change, options, text, classifier):
         explain(classifier, {**row, **change}, row, **options)
 
 
+def test_a_model_without_numbers_and_one_of_vast_numbers():
+    rng = np.random.default_rng(0)
+    words = arrow.table({"use": rng.choice(["a", "b", "c"], 90)})
+    y = [{"a": 0, "b": 1, "c": 2}[use] for use in words["use"].to_pylist()]
+    model = MonotonicClassifier(random_state=0).fit(words, y)
+    why = explain(model, {"use": "a"}, {"use": "b"}, label=2, goal=0.5)
+    assert [change.to for change in why.changes] == ["c"]
+    assert why.together is None
+    vast = arrow.table({"x": rng.choice([-1e300, 0.0, 1e300], 90)})
+    large = MonotonicRegressor(monotonic_cst=[1], random_state=0).fit(vast, np.sign(vast["x"].to_numpy()))
+    why = explain(large, {"x": -1e300}, {"x": 0.0}, goal=0.5)
+    assert any(change.to is not None for change in why.changes)
+    assert why.reasons[0].effect < 0
+
+
 def test_a_model_that_is_none_and_a_row_without_a_feature(classifier, regressor):
     row = {"income": 1.0, "debt": 1.0, "age": 30.0}
     with pytest.raises(InputError, match="needs a fitted estimator"):

@@ -19,6 +19,7 @@ from .projection import project_
 from .rates import parameter_groups
 from .sequential import LipschitzSequential
 from .slope_bounded import LipschitzModule, SlopeBounded
+from .temperature_loss import TemperatureCrossEntropy
 from .verify import Verification, verify
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "MixingLinear",
     "SlopeBounded",
     "SlopeLinear",
+    "TemperatureCrossEntropy",
     "Verification",
     "WithFreeBranch",
     "init",

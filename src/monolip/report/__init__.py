@@ -12,6 +12,10 @@ from typing import Any
 
 # Where each public name lives. Loaded on first use: a report needs no matplotlib, a plot no report.
 _HOMES = {
+    "Comparison": "comparing",
+    "Explanation": "explaining",
+    "compare": "comparing",
+    "explain": "explaining",
     "plot_audit": "audit",
     "plot_certificate": "certificate",
     "plot_certified_accuracy": "robustness",

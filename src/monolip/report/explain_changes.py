@@ -94,6 +94,8 @@ def together_of(
 
 def _radii(score: Score, row: dict[str, Any], goal: Goal) -> dict[tuple[str, int], float]:
     """(feature, side) -> how far it may move with the goal provably out of reach."""
+    if not movable_features(score.network):
+        return {}
     if score.network.n_outputs == 1:
         columns = {name: score.column(name, [row[name]]) for name in score.names}
         radii = feature_radii(score.network, columns, threshold=score.sign * goal.score)

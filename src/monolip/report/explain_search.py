@@ -138,7 +138,7 @@ def _closer(
 
 
 def _readable(score: Score, row: dict[str, Any], name: str, x: float, enough: float, goal: Goal) -> float:
-    """The value with the fewest digits that is enough as well and not a hundredth further; what is printed was scored."""
+    """The value with the fewest digits that is enough too and not a hundredth further: what is printed was scored."""
     away = ROUND_CEILING if enough > x else ROUND_FLOOR
     exact = Decimal(enough)
     for digits in range(1, 9):

@@ -1,0 +1,31 @@
+"""The command line `monolip`: one file a verb, each of which parses, calls the library and prints.
+
+Importing this loads neither torch, numba nor click; a verb loads what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main", "run"]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line, without the program's name; the exit code (docs/cli.md). Prints, and never raises."""
+    try:
+        from monolip.cli._app import run_line
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "click":
+            raise
+        print(
+            'monolip: the command line needs click; it is not installed; run: pip install "monolip[cli]"',
+            file=sys.stderr,
+        )
+        return 4
+    return run_line(list(arguments))
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,138 @@
+"""Tables from CSV, Parquet and Arrow files, by pyarrow; what is wrong with a file is said with its row and column."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sys
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from monolip.cli._names import nearest, require_columns
+from monolip.errors import InputError, MissingExtraError
+
+__all__ = ["Table", "file_digest", "pick", "pick_features", "read_data", "require_pyarrow"]
+
+Table = Any  # pyarrow.Table: pyarrow has no types of its own
+_TEXT, _ENCODING = "text is UTF-8", "pass --encoding, for example --encoding latin-1."
+_SEPARATORS = (",", ";", "\t", "|")
+_MAX_BLOCK = 2**31 - 2  # pyarrow's; a column's type is decided by the first block, so one block holds a whole file
+
+
+def require_pyarrow() -> Any:
+    """pyarrow, or the line that installs it."""
+    try:
+        return import_module("pyarrow")
+    except ImportError:
+        raise MissingExtraError("pyarrow", "cli") from None
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_data(path: Path, *, encoding: str = "utf-8", separator: str | None = None) -> Table:
+    """A table with distinct column names and at least one row. "-" is CSV from standard input."""
+    arrow = require_pyarrow()
+    source: Any = io.BytesIO(sys.stdin.buffer.read()) if str(path) == "-" else path
+    head = source.getvalue()[:8] if str(path) == "-" else _head(path)
+    if not head:
+        raise InputError(f"a table has a header and rows; {path} is empty; name another file.")
+    try:
+        if head.startswith(b"PAR1"):
+            table = import_module("pyarrow.parquet").ParquetFile(source).read()
+        elif head.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
+            table = _read_arrow(arrow, source, head)
+        else:
+            table = _read_csv(arrow, source, path, encoding, separator)
+        _check(table, path)
+    except UnicodeError:
+        raise InputError(f"{_TEXT}; got other bytes in the header of {path}; {_ENCODING}") from None
+    except arrow.ArrowException as error:
+        reason = str(error).removesuffix(".")
+        raise InputError(
+            f"a table is CSV, Parquet or Arrow; {path} could not be read as one: {reason}; correct the file, or pass "
+            "--separator or --encoding."
+        ) from None
+    return _plain(arrow, table)
+
+
+def pick(table: Table, names: list[str], what: str) -> Table:
+    """Some columns; an unknown name is answered with the nearest known ones."""
+    require_columns(names, table.column_names, what)
+    return table.select(names)
+
+
+def pick_features(table: Table, model: Any, path: Path) -> Table:
+    """The columns a model was fitted on, in its order; others in the table do not matter."""
+    names = list(model.frozen_.inputs.names)
+    for name in names:
+        if name not in table.column_names:
+            near = nearest(name, table.column_names)
+            raise InputError(f"a table has the columns {path.name} was fitted on; got one without {name!r}; {near}")
+    return table.select(names)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(8)
+
+
+def _read_arrow(arrow: Any, source: Any, head: bytes) -> Table:
+    if head.startswith(b"FEA1"):
+        return import_module("pyarrow.feather").read_table(source)
+    ipc = import_module("pyarrow.ipc")
+    with arrow.input_stream(source) as stream:
+        data = stream.read_buffer()
+    return (ipc.open_file if head.startswith(b"ARROW1") else ipc.open_stream)(data).read_all()
+
+
+def _read_csv(arrow: Any, source: Any, path: Path, encoding: str, separator: str | None) -> Table:
+    csv = import_module("pyarrow.csv")
+    with arrow.input_stream(source) as stream:  # .gz, .bz2 and .zst are unpacked
+        data = stream.read_buffer()
+    first = bytes(memoryview(data)[:65536])
+    if b"\0" in first[:4096] and encoding.lower().replace("-", "") in ("utf8", "ascii"):
+        raise InputError(f"a CSV file is text; {path} holds bytes that are none; name a CSV, Parquet or Arrow file.")
+    try:
+        head = first.decode(encoding, errors="replace").partition("\n")[0]
+    except LookupError:
+        raise InputError(f"an encoding is one Python knows; got {encoding!r}; try utf-8 or latin-1.") from None
+    found = separator or max(_SEPARATORS, key=head.count)
+    if len(found) != 1:
+        raise InputError(f"a separator is one character; got {separator!r}; pass --separator ';' for example.")
+    convert = csv.ConvertOptions(strings_can_be_null=True)
+    read = csv.ReadOptions(encoding=encoding, block_size=min(_MAX_BLOCK, max(data.size + 1, 2**16)))
+    parse = csv.ParseOptions(delimiter=found, newlines_in_values=True)
+    return csv.read_csv(arrow.BufferReader(data), read, parse, convert)
+
+
+def _check(table: Table, path: Path) -> None:
+    repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"column names are distinct; {path} has {repeated[0]!r} {Counter(table.column_names)[repeated[0]]} times; "
+            "rename or remove one."
+        )
+    if not table.num_rows:
+        raise InputError(f"a table has rows; {path} has a header with {table.num_columns} columns only; add rows.")
+
+
+def _plain(arrow: Any, table: Table) -> Table:
+    """Numbers, strings, booleans: dictionaries and decimals are unpacked, bytes that are no text are refused."""
+    types = arrow.types
+    for at, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
+        if types.is_binary(kind) or types.is_large_binary(kind):
+            raise InputError(f"{_TEXT}; got other bytes in column {name!r}; {_ENCODING}")
+        wanted = None
+        if types.is_decimal(kind) or types.is_float16(kind) or types.is_null(kind):
+            wanted = arrow.float64()
+        elif types.is_dictionary(kind) or types.is_large_string(kind):
+            wanted = arrow.string()
+        if wanted is not None:
+            table = table.set_column(at, name, table.column(at).cast(wanted))
+    return table

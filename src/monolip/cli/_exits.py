@@ -1,0 +1,86 @@
+"""Exit codes, and every error as one line: the rule; what was got; what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+from enum import IntEnum
+
+import click
+
+from monolip.errors import MissingExtraError, MonolipError
+
+__all__ = ["Exit", "FindingError", "explain_error", "one_line"]
+
+
+_WORDS = {
+    "make it ordered by categorical_features=": "order it under [ordered] in a constraints file, as in ",
+    "list it in categorical_features": "name it by --categorical",
+    "raise n_estimators": "raise --members",
+}
+
+
+class Exit(IntEnum):
+    """What a script learns from a run; documented in docs/cli.md."""
+
+    OK = 0  # done; for check, audit and export also: nothing was found against it
+    FOUND = 1  # done, and the answer is no: rejected, violated, differs, unhealthy
+    USAGE = 2  # the command line itself: an unknown verb or option, a value out of range
+    INPUT = 3  # a file, a column or a value that cannot be used
+    MISSING = 4  # an optional package that is not installed
+    SYSTEM = 5  # the system refused: permissions, a full disk, memory
+    BUG = 70  # a defect of monolip
+    INTERRUPTED = 130  # Ctrl-C; what was done is kept
+
+
+class FindingError(Exception):
+    """The answer is no; its text is the one line that says why. Ends with Exit.FOUND."""
+
+
+def one_line(text: object) -> str:
+    """Any text without line breaks and control characters: file names and cells may hold both."""
+    words = " ".join(str(text).split())
+    return "".join(letter if letter.isprintable() else "?" for letter in words)
+
+
+def explain_error(error: BaseException, verb: str | None) -> tuple[Exit, str]:
+    """The exit code and the line for anything that ended a verb."""
+    if isinstance(error, FindingError):
+        return Exit.FOUND, one_line(error)
+    if isinstance(error, click.ClickException):
+        place = "monolip --help" if verb is None else f"monolip {verb} --help"
+        return Exit.USAGE, f"{one_line(error.format_message()).rstrip('.;')}; see {place}"
+    if isinstance(error, MissingExtraError):
+        return Exit.MISSING, one_line(error)
+    if isinstance(error, MonolipError):
+        return Exit.INPUT, _in_our_words(one_line(error))
+    if isinstance(error, FileNotFoundError):
+        return Exit.INPUT, f"a file that is read must exist; got {_name(error)}, which does not; check the path"
+    if isinstance(error, IsADirectoryError):
+        return Exit.INPUT, f"a file is needed; got {_name(error)}, which is a folder; name a file in it"
+    if isinstance(error, OSError):
+        return Exit.SYSTEM, _system(error)
+    if isinstance(error, MemoryError):
+        return Exit.SYSTEM, "this needs more memory than there is; got none from the system; use fewer rows or columns"
+    if isinstance(error, KeyboardInterrupt):
+        return Exit.INTERRUPTED, "interrupted"
+    what = f"{type(error).__name__}: {one_line(error)[:300]}"
+    return Exit.BUG, f"this is a defect of monolip; got {what}; set MONOLIP_TRACEBACK=1 to see where, and report it"
+
+
+def _in_our_words(line: str) -> str:
+    """The library's remedies name parameters; a command line has options."""
+    for theirs, ours in _WORDS.items():
+        line = line.replace(theirs, ours)
+    return line
+
+
+def _name(error: OSError) -> str:
+    return repr(os.fspath(error.filename)) if error.filename is not None else "one"
+
+
+def _system(error: OSError) -> str:
+    reason = (error.strerror or one_line(error) or type(error).__name__).lower()
+    place = "" if error.filename is None else f" for {_name(error)}"
+    remedy = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "choose another place with --output"
+    return f"the system must let this file be read or written; got '{reason}'{place}; {remedy}, or change permissions"

@@ -1,0 +1,174 @@
+"""The work of `monolip fit`: read, split, fit under a checkpoint, judge, save."""
+
+from __future__ import annotations
+
+import platform
+import time
+import warnings
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from monolip._version import __version__
+from monolip.cli._constraints import Constraints, read_constraints
+from monolip.cli._data import file_digest, read_data
+from monolip.cli._fit_bar import FitBar
+from monolip.cli._metrics import judge
+from monolip.cli._names import require_columns, split_names
+from monolip.cli._target import Rows, read_target, read_weight, split_rows
+from monolip.errors import CheckpointError, InputError
+
+__all__ = ["Fit", "FitPlan", "carry_out", "prepare"]
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """The options of `monolip fit`, as they were given."""
+
+    data: Path
+    target: str
+    output: Path
+    certificate: Path
+    promises: dict[str, Any] = field(default_factory=dict)
+    positive: str | None = None
+    features: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    weight: str | None = None
+    task: str = "auto"
+    settings: dict[str, Any] = field(default_factory=dict)
+    split: float = 0.2
+    seed: int = 0
+    time: float | None = None
+    resume: bool = False
+    restart: bool = False
+    quiet: bool = False
+    reading: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.output.with_name(self.output.name + ".checkpoint")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is fitted on and judged on. labels: the classes, None for regression."""
+
+    train: Rows
+    test: Rows | None
+    labels: tuple[Any, ...] | None
+    constraints: Constraints
+    monotonic_cst: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What `monolip fit` did."""
+
+    model: Any
+    prepared: Prepared
+    metrics: dict[str, dict[str, float]] | None
+    seconds: float
+    resumed: int
+    interrupted: bool
+
+
+def prepare(plan: FitPlan) -> Prepared:
+    """Everything that can be wrong with the table and the constraints is said here, before any work."""
+    table = read_data(plan.data, **plan.reading)
+    y, labels = read_target(table, plan.target, plan.task)
+    weight = read_weight(table, plan.weight)
+    chosen = split_names(plan.features, table.column_names)
+    dropped = split_names(plan.drop, table.column_names)
+    require_columns(chosen, table.column_names, "--features")
+    require_columns(dropped, table.column_names, "--drop")
+    if plan.target in chosen:
+        raise InputError(f"the target is no feature; got {plan.target!r} in --features; remove it.")
+    away = {plan.target, plan.weight, *dropped}
+    names = [name for name in chosen or table.column_names if name not in away]
+    if not names:
+        raise InputError("a model needs a feature; got a table with none beside the target; add columns.")
+    constraints = read_constraints(names, **plan.promises)
+    monotonic_cst = constraints.monotonic_cst(labels, plan.positive)
+    rows = Rows(table.select(names), y, weight)
+    train, test = split_rows(rows, plan.split, labels is not None, plan.seed)
+    return Prepared(train, test, labels, constraints, monotonic_cst)
+
+
+def carry_out(plan: FitPlan) -> Fit:
+    """Fit and save. A fit that is killed leaves a checkpoint; one that is interrupted also its best model so far."""
+    if not (plan.resume or plan.restart) and any(plan.checkpoint.glob("*.safetensors")):  # before anything is loaded
+        raise InputError(
+            f"an unfinished fit is kept in {plan.checkpoint}; got neither --resume nor --restart; pass --resume to go "
+            "on with it, or --restart to begin again."
+        )
+    started, n_members = time.perf_counter(), plan.settings.get("n_estimators") or 2
+    with FitBar(n_members, plan.time, plan.quiet) as bar, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="fit was interrupted")  # the verb says it in its own words
+        prepared = prepare(plan)
+        model, train = _estimator(plan, prepared), prepared.train
+        checkpoint = _checkpoint(plan, prepared, bar)
+        try:
+            with checkpoint.watching():
+                model.fit(train.X, train.y, sample_weight=train.weight)
+        except BaseException:
+            if not checkpoint.kept and not checkpoint.found:
+                checkpoint.discard()  # nothing is lost with it
+            raise
+    model.save(plan.output)
+    model.certificate_.save(plan.certificate)
+    if not checkpoint.interrupted:
+        checkpoint.discard()
+    metrics = None if prepared.test is None else judge(model, prepared.test, train, prepared.labels)
+    seconds = time.perf_counter() - started
+    return Fit(model, prepared, metrics, seconds, checkpoint.found, checkpoint.interrupted)
+
+
+def _checkpoint(plan: FitPlan, prepared: Prepared, bar: FitBar) -> Any:
+    from monolip.estimators.checkpoint import Checkpoint, remove_checkpoint
+
+    if plan.restart or not Checkpoint.exists(plan.checkpoint):
+        remove_checkpoint(plan.checkpoint)
+    try:
+        return Checkpoint(plan.checkpoint, _facts(plan, prepared), on_progress=bar.update)
+    except CheckpointError as error:
+        raise CheckpointError(str(error).replace("start afresh", "pass --restart to begin again")) from None
+
+
+def _estimator(plan: FitPlan, prepared: Prepared) -> Any:
+    from monolip import MonotonicClassifier, MonotonicRegressor
+
+    constraints = prepared.constraints
+    promises = {
+        "monotonic_cst": prepared.monotonic_cst,
+        "slopes": constraints.slopes or None,
+        "max_slope": constraints.max_slope,
+        "missing": constraints.missing or "state",
+        "categorical_features": constraints.categorical_features(),
+    }
+    kind = MonotonicRegressor if prepared.labels is None else MonotonicClassifier
+    settings = {name: value for name, value in plan.settings.items() if value is not None}
+    odd = sorted(set(settings) - set(kind._get_param_names()))
+    if odd:
+        other = "regression" if prepared.labels is not None else "classification"
+        raise InputError(f"--{odd[0].replace('_', '-')} is for {other}; got it for another target; leave it out.")
+    return kind(**promises, **settings, max_time=plan.time, random_state=plan.seed)
+
+
+def _facts(plan: FitPlan, prepared: Prepared) -> dict[str, Any]:
+    """What a checkpoint is about: everything a bit of the result depends on."""
+    settings = {name: value for name, value in plan.settings.items() if name != "n_jobs" and value is not None}
+    return {
+        "data (sha256)": None if str(plan.data) == "-" else file_digest(plan.data),
+        "reading": plan.reading,
+        "target": plan.target,
+        "features": list(prepared.train.X.column_names),
+        "weight": plan.weight,
+        "task": "regression" if prepared.labels is None else "classification",
+        "constraints": {**prepared.constraints.facts(), "monotonic_cst": str(prepared.monotonic_cst)},
+        "settings": settings,
+        "split": plan.split,
+        "seed": plan.seed,
+        "versions": {"monolip": __version__, "numpy": version("numpy"), "numba": version("numba")},
+        "processor": platform.machine(),
+    }

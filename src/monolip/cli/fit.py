@@ -1,0 +1,148 @@
+"""monolip fit: a table and constraints in, a model and its certificate out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from monolip.cli._exits import Exit
+from monolip.cli._files import beside, require_place
+from monolip.cli._options import (
+    FILE,
+    Seconds,
+    column_option,
+    constraint_options,
+    data_argument,
+    json_option,
+    output_option,
+    reading_options,
+    seed_option,
+    the_data,
+)
+from monolip.cli._screen import Answer, show, tell
+
+__all__ = ["command"]
+
+_PROMISES = ("increasing", "decreasing", "slope", "max_slope", "constraints", "categorical")
+
+
+@click.command("fit")
+@data_argument
+@column_option("--target", "-t", text="The column to predict.", required=True)
+@constraint_options
+@output_option("The model file.", default="model.safetensors", show_default=True)
+@click.option("--certificate", type=FILE, help="[default: beside the model, .certificate.json]")
+@column_option("--features", text="Use these only.  [default: all but the target]", many=True)
+@column_option("--drop", text="Leave these out: identifiers, for example.", many=True)
+@column_option("--categorical", text="Numbers that are codes; text is anyway.", many=True)
+@column_option("--weight", text="How much a row counts.")
+@click.option("--task", type=click.Choice(["auto", "regression", "classification"]), default="auto", show_default=True)
+@click.option("--loss", metavar="NAME", help="Of a regression: absolute_error, quantile, poisson, ...")
+@click.option("--loss-parameter", type=float, help="The quantile, Tweedie's power, or Huber's delta.")
+@click.option("--class-weight", type=click.Choice(["balanced"]), help="Give every class the same weight.")
+@click.option("--members", type=click.IntRange(1, 64), help="Networks to average: 2 for speed, 8 for accuracy.")
+@click.option(
+    "--split",
+    type=click.FloatRange(0, 0.9),
+    default=0.2,
+    show_default=True,
+    help="Share of rows held out to judge the fit.",
+)
+@seed_option
+@click.option("--time", type=Seconds(), metavar="TIME", help="Stop after 90s, 5m or 1h with the best so far.")
+@click.option("--threads", type=click.IntRange(1), help="Changes no bit of the result.  [default: 1]")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted fit; the same result as without interruption.")
+@click.option("--restart", is_flag=True, help="Discard what an interrupted fit has left.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@reading_options
+@json_option
+def command(**options: Any) -> int:
+    """Fit a model on a table (CSV, Parquet or Arrow) so that it keeps your constraints, and prove that it does.
+
+    \b
+      monolip fit data.csv --target default --increasing dti --decreasing income
+      monolip fit data.parquet --target price --constraints rules.toml --time 5m -o price.safetensors
+
+    Some rows are held out to judge the fit. Ctrl-C saves the best model so far; --resume goes on from there.
+    """
+    from monolip.cli._fit_work import FitPlan, carry_out
+
+    if options["resume"] and options["restart"]:
+        raise click.UsageError("--resume and --restart exclude each other; choose one")
+    output: Path = options["output"]
+    source = the_data(options["table"], options["data"])
+    require_place(output, reads=[source, options["constraints"]])
+    plan = FitPlan(
+        data=source,
+        output=output,
+        certificate=options["certificate"] or beside(output, ".certificate.json"),
+        promises={name: options[name] for name in _PROMISES},
+        settings={
+            "n_estimators": options["members"],
+            "loss": options["loss"],
+            "loss_parameter": options["loss_parameter"],
+            "class_weight": options["class_weight"],
+            "n_jobs": options["threads"],
+        },
+        reading={"encoding": options["encoding"], "separator": options["separator"]},
+        **{name: options[name] for name in ("target", "positive", "features", "drop", "weight", "task", "split")},
+        **{name: options[name] for name in ("seed", "time", "resume", "restart")},
+        quiet=options["quiet"] or options["as_json"],
+    )
+    require_place(plan.certificate, reads=[source, output])
+    fit = carry_out(plan)
+    show(_answer(plan, fit), options["as_json"])
+    if fit.interrupted:
+        tell(f"monolip fit: interrupted; {output} is the best model so far; run again with --resume to finish the fit")
+        return Exit.INTERRUPTED
+    return Exit.OK
+
+
+def _answer(plan: Any, fit: Any) -> Answer:
+    model, prepared = fit.model, fit.prepared
+    n_test = 0 if prepared.test is None else len(prepared.test)
+    answer = Answer(_data(plan, fit, n_test))
+    what = type(model).__name__
+    seen = f"{len(prepared.train):,} rows, {model.n_features_in_} features"
+    again = f", {fit.resumed} trainings from the checkpoint" if fit.resumed else ""
+    answer.line(f"{what} of {plan.target!r} fitted on {seen} in {fit.seconds:.1f} s{again}")
+    if prepared.labels is not None and len(prepared.labels) == 2 and plan.positive is None:
+        answer.line(f"Directions are about P({prepared.labels[1]!r}); --positive names another class.")
+    answer.line()
+    if fit.metrics is None:
+        answer.line("No rows were held out: how well it predicts is not known.")
+    else:
+        from monolip.cli._metrics import metric_cells
+
+        constant = "mean" if prepared.labels is None else "class shares"
+        answer.table(
+            f"Judged on {n_test:,} rows that were held out", metric_cells(fit.metrics, f"baseline ({constant})")
+        )
+    answer.table("What is proved, in your units", model.slopes_.cells)
+    answer.line(f"model        {plan.output}")
+    answer.line(f"certificate  {plan.certificate}")
+    answer.line(f"prove it     monolip check {plan.certificate} --model {plan.output}")
+    answer.line(f"network      {model.frozen_.digest}")
+    return answer
+
+
+def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
+    model, labels = fit.model, fit.prepared.labels
+    return {
+        "model": str(plan.output),
+        "certificate": str(plan.certificate),
+        "digest": model.frozen_.digest,
+        "estimator": type(model).__name__,
+        "target": plan.target,
+        "classes": labels,
+        "features": list(fit.prepared.train.X.column_names),
+        "rows": {"train": len(fit.prepared.train), "test": n_test},
+        "metrics": fit.metrics,
+        "slopes": [row._asdict() for row in model.slopes_],
+        "seed": plan.seed,
+        "seconds": round(fit.seconds, 3),
+        "trainings_resumed": fit.resumed,
+        "interrupted": fit.interrupted,
+    }

@@ -1,0 +1,177 @@
+"""Checkpoint: the trainings of a fit that are done, on disk, so that a killed fit goes on with the same result."""
+
+from __future__ import annotations
+
+import json
+import os
+import reprlib
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from monolip.errors import CheckpointError
+from monolip.estimators._checkpoint_jobs import JobDigests, pack_result, unpack_result
+from monolip.estimators._watching import watched_by
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from monolip.engine.training import Progress, TrainingResult
+    from monolip.estimators._training import Job
+
+__all__ = ["Checkpoint"]
+
+FORMAT, VERSION = "monolip.checkpoint", 1
+_HEAD = "fit.json"
+_MAX_BYTES = 2**28
+
+
+class Checkpoint:
+    """A folder with one file for every training done; `with checkpoint.watching(): model.fit(X, y)`.
+
+    A training depends on its rows, options, seed and the network it starts from, and on nothing else. Each file is
+    named by a digest of all of these, so a fit that is run again finds exactly the trainings that it would repeat:
+
+        file = digest(rows, slope intervals, options, start)        result(killed, then resumed) = result(uninterrupted)
+
+    Args:
+        folder: made where it does not exist.
+        facts: what the fit is about, by name (data, target, constraints, seed, versions), as JSON values. A folder with
+            other facts is refused, and the error names them.
+
+    Files are safetensors and JSON (never pickle), appear whole or not at all, and are checked when read. A training
+    that was ended by time or by Ctrl-C is not kept: its result is not the one an uninterrupted fit has.
+
+    Example:
+        >>> import numpy as np, tempfile
+        >>> from monolip import MonotonicRegressor
+        >>> x = np.linspace(0, 1, 40)[:, None]
+        >>> checkpoint = Checkpoint(tempfile.mkdtemp(), {"data": "a line", "seed": 0})
+        >>> with checkpoint.watching():
+        ...     first = MonotonicRegressor(monotonic_cst=[1], random_state=0).fit(x, x[:, 0])
+        >>> with checkpoint.watching():
+        ...     again = MonotonicRegressor(monotonic_cst=[1], random_state=0).fit(x, x[:, 0])
+        >>> first.frozen_.digest == again.frozen_.digest, checkpoint.found == checkpoint.kept > 0
+        (True, True)
+    """
+
+    def __init__(
+        self,
+        folder: str | PathLike[str],
+        facts: Mapping[str, Any],
+        *,
+        on_progress: Callable[[Job, Progress], None] | None = None,
+    ) -> None:
+        self.folder, self.facts = Path(folder), dict(facts)
+        self.on_progress = on_progress
+        self.found = self.kept = 0
+        self.interrupted = False
+        self._digests = JobDigests()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if (self.folder / _HEAD).exists():
+            self._require_same(_read_facts(self.folder / _HEAD))
+        else:
+            head = {"format": FORMAT, "version": VERSION, "facts": self.facts}
+            write_whole(self.folder / _HEAD, json.dumps(head, indent=1, sort_keys=True).encode())
+
+    @staticmethod
+    def exists(folder: str | PathLike[str]) -> bool:
+        """Whether a fit was begun there, not finished, and has trainings to go on from."""
+        return (Path(folder) / _HEAD).exists() and any(Path(folder).glob("*.safetensors"))
+
+    def watching(self) -> AbstractContextManager[None]:
+        """Fits of this thread look here first, and keep what they have done."""
+        return watched_by(self)
+
+    def discard(self) -> Self:
+        """Remove the files of this checkpoint, and the folder if nothing else lies in it."""
+        remove_checkpoint(self.folder)
+        return self
+
+    def find(self, job: Job) -> TrainingResult | None:
+        path = self._path(job)
+        if not path.exists():
+            return None
+        result = unpack_result(_read(path), path.stem, job.problem.n_features, path)
+        self.found += 1
+        if self.on_progress is not None:
+            from monolip.engine.training import Progress
+
+            steps, loss = job.options.n_steps, result.snapshots[-1].holdout_loss
+            self.on_progress(job, Progress(steps, steps, result.seconds, loss, loss))
+        return result
+
+    def keep(self, job: Job, result: TrainingResult) -> None:
+        if result.stopped in ("finished", "patience"):
+            path = self._path(job)
+            write_whole(path, pack_result(result, path.stem))
+            self.kept += 1
+        self.interrupted |= result.stopped == "interrupted"
+
+    def progress(self, job: Job, standing: Progress) -> None:
+        if self.on_progress is not None:
+            self.on_progress(job, standing)
+
+    def _path(self, job: Job) -> Path:
+        return self.folder / f"{self._digests.of(job)}.safetensors"
+
+    def _require_same(self, before: Mapping[str, Any]) -> None:
+        plain = json.loads(json.dumps(self.facts))
+        other = sorted(name for name in {*plain, *before} if plain.get(name) != before.get(name))
+        if other:
+            name = other[0]
+            pair = f"{_short(before.get(name))} then, {_short(plain.get(name))} now"
+            more = f" (and another {', '.join(other[1:4])})" if other[1:] else ""
+            raise CheckpointError(
+                f"a checkpoint continues the same fit; {self.folder} is of another {name}: {pair}{more}; repeat the "
+                "arguments it was begun with, or start afresh."
+            )
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Only what a checkpoint writes is removed."""
+    for path in [*folder.glob("*.safetensors"), *folder.glob(".monolip-*.part"), folder / _HEAD]:
+        path.unlink(missing_ok=True)
+    if folder.is_dir() and not any(folder.iterdir()):
+        shutil.rmtree(folder)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """A temporary file beside the target, then one rename: no reader, and no kill -9, sees half a file."""
+    temporary = path.parent / f".monolip-{secrets.token_hex(8)}.part"
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _read(path: Path) -> bytes:
+    if path.stat().st_size > _MAX_BYTES:
+        raise CheckpointError(f"a checkpoint's file has at most {_MAX_BYTES} bytes; {path} has more; start afresh.")
+    return path.read_bytes()
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    try:
+        head = json.loads(_read(path))
+        if (head["format"], head["version"]) != (FORMAT, VERSION) or not isinstance(head["facts"], dict):
+            raise ValueError("of another format")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CheckpointError(
+            f"a checkpoint begins with {_HEAD} as monolip writes it; {path} is damaged or of another version "
+            f"({reprlib.repr(error)}); start afresh."
+        ) from None
+    return dict(head["facts"])
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,134 @@
+"""monolip fit: any format, the same model; constraints from anywhere; the promise holds in what it saves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from monolip import MonotonicClassifier, MonotonicRegressor
+from monolip.cli._exits import Exit
+
+from .conftest import FIT, Line, arrow, csv, loans
+
+feather = pytest.importorskip("pyarrow.feather")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+def test_what_fit_prints_and_saves(fitted: Path, line: Line, tmp_path):
+    out = tmp_path / "m.safetensors"
+    done = line("fit", fitted / "loans.csv", *FIT, "-o", out)
+    assert done.code == 0
+    assert done.err == ""
+    for word in (
+        "AUC",
+        "baseline",
+        "increasing",
+        "decreasing",
+        "320 rows",
+        "80 rows that were held out",
+        "monolip check",
+    ):
+        assert word in done.out
+    assert "\x1b[" not in done.out  # a pipe gets no colours
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.certificate.json", "m.safetensors"]
+    model = MonotonicClassifier.load(out)
+    table = loans(200, seed=5).drop_columns(["id", "price", "default"])
+    more = table.set_column(1, "dti", arrow.array(np.nextafter(table["dti"].to_numpy(), np.inf)))
+    assert (model.predict_proba(more)[:, 1] >= model.predict_proba(table)[:, 1]).all()
+    assert model.frozen_.digest == MonotonicClassifier.load(fitted / "model.safetensors").frozen_.digest
+
+
+def test_every_format_gives_the_same_model(fitted: Path, line: Line, tmp_path, monkeypatch):
+    table = csv.read_csv(fitted / "loans.csv")
+    parquet.write_table(table, tmp_path / "a.parquet")
+    feather.write_feather(table, tmp_path / "a.arrow")
+    with arrow.ipc.new_stream(tmp_path / "a.stream", table.schema) as stream:
+        stream.write_table(table)
+    with arrow.output_stream(tmp_path / "a.csv.gz", compression="gzip") as packed:
+        csv.write_csv(table, packed)
+    csv.write_csv(table, tmp_path / "semi.csv", csv.WriteOptions(delimiter=";"))
+    expected = MonotonicClassifier.load(fitted / "model.safetensors").frozen_.digest
+    for name in ("a.parquet", "a.arrow", "a.stream", "a.csv.gz", "semi.csv"):
+        done = line("fit", tmp_path / name, *FIT, "-o", tmp_path / "m", "--json")
+        assert done.data["digest"] == expected, name
+
+
+def test_constraints_from_toml_are_those_of_options(fitted: Path, line: Line, tmp_path):
+    rules = tmp_path / "rules.toml"
+    rules.write_text('increasing = ["dti"]\n[max_slope]\nage = 0.05\n[slopes]\nincome = [-0.001, 0.0]\n')
+    base = ("fit", fitted / "loans.csv", "-t", "default", "--drop", "id,price", "-o", tmp_path / "m", "--json")
+    one = line(*base, "--constraints", rules).data
+    two = line(*base, "-i", "dti", "--max-slope", "age=0.05", "--slope", "income=-0.001:0.0").data
+    assert one["digest"] == two["digest"]
+    slopes = {row["feature"]: row for row in one["slopes"]}
+    assert -0.001 <= slopes["income"]["lower"] <= slopes["income"]["upper"] <= 0
+    assert slopes["dti"]["lower"] >= 0
+    assert slopes["age"]["upper"] <= 0.05
+
+
+def test_an_ordered_category_and_missing_values_from_toml(fitted: Path, line: Line, tmp_path):
+    rules = tmp_path / "rules.toml"
+    rules.write_text(
+        'increasing = ["purpose"]\n[ordered]\npurpose = ["other", "home", "car"]\n[missing]\nage = "lowest"\n'
+    )
+    base = ("fit", fitted / "loans.csv", "-t", "default", "--drop", "id,price", "-o", tmp_path / "m", "--json")
+    done = line(*base, "--constraints", rules)
+    assert {row["feature"]: row["promise"] for row in done.data["slopes"]}["purpose"] == "increasing (ordered category)"
+
+
+def test_the_positive_class_and_several_classes(fitted: Path, line: Line, tmp_path):
+    base = ("fit", fitted / "loans.csv", "--drop", "id,price", "-o", tmp_path / "m", "--json")
+    found = line(*base, "-t", "default", "--decreasing", "dti", "--positive", "no").data
+    assert {row["feature"]: row["promise"] for row in found["slopes"]}["dti"] == "increasing"  # of "yes"
+    many = line(*base, "-t", "purpose", "-i", "dti", "--positive", "car", "--drop", "default").data
+    promises = {(row["feature"], row["output"]): row["promise"] for row in many["slopes"]}
+    assert promises["dti", "car"] == "increasing"
+    refused = line(*base, "-t", "purpose", "-i", "dti")
+    assert refused.code == Exit.INPUT
+    assert "pass --positive LABEL" in refused.err
+
+
+def test_regression_split_weight_members_and_threads(fitted: Path, line: Line, tmp_path):
+    base = (
+        "fit",
+        fitted / "loans.csv",
+        "-t",
+        "price",
+        "-i",
+        "dti",
+        "--drop",
+        "id,default",
+        "-o",
+        tmp_path / "m",
+        "--json",
+    )
+    one = line(*base, "--members", "3", "--threads", "1").data
+    two = line(*base, "--members", "3", "--threads", "2").data
+    assert one["digest"] == two["digest"]
+    assert one["metrics"]["model"]["RMSE"] < one["metrics"]["baseline"]["RMSE"]
+    whole = line(*base, "--split", "0", "--weight", "age", "--task", "regression")
+    assert whole.code == Exit.INPUT  # age has gaps
+    whole = line(*base, "--split", "0", "--weight", "income", "--loss", "absolute_error")
+    assert whole.data["rows"] == {"train": 400, "test": 0}
+    assert whole.data["metrics"] is None
+    assert "income" not in whole.data["features"]
+    assert MonotonicRegressor.load(tmp_path / "m").loss == "absolute_error"
+
+
+def test_the_seed_decides_and_time_ends(fitted: Path, line: Line, tmp_path):
+    base = ("fit", fitted / "loans.csv", *FIT, "-o", tmp_path / "m", "--json")
+    assert line(*base, "--seed", "1").data["digest"] != line(*base, "--seed", "2").data["digest"]
+    assert line(*base, "--time", "0.01s").code == 0
+
+
+def test_data_by_option_and_from_standard_input(fitted: Path, line: Line, tmp_path, monkeypatch):
+    import io
+    import sys
+
+    expected = line("fit", "--data", fitted / "loans.csv", *FIT, "-o", tmp_path / "m", "--json").data["digest"]
+    stdin = io.TextIOWrapper(io.BytesIO((fitted / "loans.csv").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert line("fit", "-", *FIT, "-o", tmp_path / "m", "--json").data["digest"] == expected
+    assert line("fit", fitted / "loans.csv", "--data", fitted / "loans.csv", *FIT).code == Exit.USAGE
