@@ -13,7 +13,13 @@ import pytest
 matplotlib.use("Agg")
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "paper/README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def blocks(page: Path) -> list[str]:
@@ -97,3 +103,10 @@ def test_the_benchmark_page_is_generated_from_the_committed_results() -> None:
     names: dict[str, Any] = {"__name__": "make_tables", "__file__": str(ROOT / "docs/make_tables.py")}
     exec(compile((ROOT / "docs/make_tables.py").read_text(), "make_tables.py", "exec"), names)
     assert names["main"]() == (ROOT / "docs/benchmarks.md").read_text(), "run: python docs/make_tables.py"
+
+
+def test_the_table_of_the_readme_is_generated_from_the_committed_results() -> None:
+    names: dict[str, Any] = {"__name__": "readme_table", "__file__": str(ROOT / "docs/readme_table.py")}
+    exec(compile((ROOT / "docs/readme_table.py").read_text(), "readme_table.py", "exec"), names)
+    text = (ROOT / "README.md").read_text()
+    assert names["updated"](text) == text, "run: python docs/readme_table.py"

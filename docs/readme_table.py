@@ -1,0 +1,69 @@
+"""The one table of README.md, made from the committed results: accuracy and time beside boosted trees.
+
+Run: python docs/readme_table.py          (tests/test_docs.py fails when it is out of date)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+MARKS = "<!-- results: made by docs/readme_table.py -->", "<!-- end of results -->"
+ROWS = ("monolip", "monolip_8", "catboost", "xgboost", "lightgbm", "hist", "lmn", "linear")
+
+
+def result(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((ROOT / "benchmarks/results" / f"{name}.json").read_text())
+    return content["results"] if "results" in content else content
+
+
+def table() -> str:
+    """Error relative to ours, mean rank, seconds, and what each can prove."""
+    found, times = result("accuracy"), result("fit_time")
+    overall, who = found["overall"], found["contestants"]
+    lines = [
+        "| model, same directions | mean rank | its error / ours | seconds, search included | proof for others |",
+        "|---|---|---|---|---|",
+    ]
+    for name in ROWS:
+        if name not in overall:
+            continue
+        entry = overall[name]
+        ours = name.startswith("monolip")
+        ratio = "1" if name == "monolip" else f"{1 / entry['ours_over_it']:.3f}"
+        label = {"monolip_8": "monolip, `n_estimators=8`"}.get(name, who[name]["label"])
+        lines.append(
+            f"| {label} | {entry['mean_rank']:.2f} | {ratio} | {entry['median_fit_s']:.2f} | "
+            f"{'certificate' if ours else 'none'} |"
+        )
+    ratios = [entry["time_ratio"]["1"] for entry in times["data_sets"].values()]
+    sets, repeats = len(found["data_sets"]), json.loads((ROOT / "benchmarks/results/accuracy.json").read_text())
+    folds = f"{repeats['settings']['repeats']} x {repeats['settings']['folds']} folds"
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{sets} open data sets, {folds}, geometric mean of errors, median seconds, one thread. Trees choose among eight "
+            f"settings and refit; monolip runs with its defaults. A default fit takes {median(ratios):.2f} times one "
+            "LightGBM fit without search (median). All of it, lost data sets included: [benchmarks](docs/benchmarks.md).",
+        ]
+    )
+
+
+def updated(text: str) -> str:
+    """README.md with the table between its marks made again."""
+    return re.sub(
+        rf"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}",
+        lambda _: f"{MARKS[0]}\n\n{table()}\n\n{MARKS[1]}",
+        text,
+        flags=re.S,
+    )
+
+
+if __name__ == "__main__":
+    README.write_text(updated(README.read_text()))
