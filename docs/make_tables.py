@@ -195,9 +195,9 @@ by one ulp and more. {carriers}
 {table(head, rows)}"""
 
 
-def _accuracy_tables() -> Any:
-    """docs/accuracy_tables.py, found beside this file however this file is run."""
-    spec = importlib.util.spec_from_file_location("accuracy_tables", ROOT / "docs" / "accuracy_tables.py")
+def _accuracy_tables(name: str = "accuracy_tables") -> Any:
+    """docs/accuracy_tables.py or another file there, found beside this file however this file is run."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -235,6 +235,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "random_tables": random_tables,
     "training_speed": training_speed,
     "predict_speed": predict_speed,
+    "inference": lambda: _accuracy_tables("inference_tables").inference(load("inference"), table),
     "growth": growth,
     "cuda_candidates": lambda: _accuracy_tables().cuda(load("cuda_candidates"), table),
     "initialisation": initialisation,

@@ -50,8 +50,10 @@ def table() -> str:
             *lines,
             "",
             f"{sets} open data sets, {folds}, geometric mean of errors, median seconds, one thread. Trees choose among",
-            f"eight settings and refit; monolip runs with its defaults. A default fit takes {median(ratios):.2f} times one",
-            "LightGBM fit without search (median). All of it, lost data sets included: [benchmarks](docs/benchmarks.md).",
+            "eight settings and refit; monolip runs with its defaults. A default fit takes "
+            f"{median(ratios):.2f} times one",
+            "LightGBM fit without search (median). All of it, lost data sets included:",
+            "[benchmarks](docs/benchmarks.md).",
         ]
     )
 

@@ -47,10 +47,12 @@ def headers(tmp_path_factory):
         made[key] = export(network, tmp_path_factory.mktemp(key), arithmetic, **options).path
     network = random_network(np.random.default_rng(0), "convex", 3, 3, n_outputs=2, members=2)
     made["plain"] = export(network, tmp_path_factory.mktemp("plain"), "float64").path
+    network = random_network(np.random.default_rng(0), "convex", 3, 2)
+    made["single"] = export(network, tmp_path_factory.mktemp("single"), "float32").path
     return made
 
 
-@pytest.mark.parametrize("key", [*CASES, "plain"])
+@pytest.mark.parametrize("key", [*CASES, "plain", "single"])
 def test_strict_c99_and_the_default_dialect_of_the_compiler(headers, key):
     """gcc's default dialect fuses multiply and add where a C99 build does not: the header must forbid it itself."""
     for compiler in COMPILERS:
@@ -59,7 +61,7 @@ def test_strict_c99_and_the_default_dialect_of_the_compiler(headers, key):
             assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("key", ["narrow", "plain"])
+@pytest.mark.parametrize("key", ["narrow", "single"])
 @pytest.mark.skipif(not CPP, reason="no C++ compiler")
 def test_it_is_cpp_too(headers, key):
     for compiler in CPP:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["API", "BEGIN", "BLOCK", "END", "MULTIPLY_ADD", "SELF_TEST"]
+__all__ = ["API", "BEGIN", "BLOCK", "END", "MULTIPLY_ADD", "SELF_TEST", "SORT"]
 
 BEGIN = """\
 #ifndef {M}_H
@@ -51,7 +51,12 @@ BEGIN = """\
 #define {M}_LANES 1
 #endif
 #else
+#if defined(__GNUC__) /* a program need not call everything */
+#define {M}_FUNCTION static inline __attribute__((unused))
+#define {M}_APART static __attribute__((noinline, unused)) /* or clang moves all constants out of the loop of a batch */
+#else
 #define {M}_FUNCTION static inline
+#endif
 #if defined(__cplusplus) && defined(_MSC_VER)
 #define {M}_RESTRICT __restrict
 #elif defined(__cplusplus)
@@ -63,14 +68,22 @@ BEGIN = """\
 #define {M}_LANES {lanes}
 #endif
 #endif
+#ifndef {M}_APART
+#define {M}_APART {M}_FUNCTION
+#endif
 
 /* Values compared here are never NaN, and sums that begin with a bias are never -0. */
 #define {M}_LESS(a, b) ((a) < (b) ? (a) : (b))
 #define {M}_MORE(a, b) ((a) > (b) ? (a) : (b))
 #define {M}_CLIP(x, low, high) {M}_LESS({M}_MORE((x), (low)), (high))
+{M}_FUNCTION double {m}_clamp(double x, double low, double high) {{ /* NaN becomes low */
+    const double above = x > low ? x : low;
+    return above < high ? above : high;
+}}
 #if defined(__CUDA_ARCH__)
 #define {M}_AT(table) {m}_device_##table
 #define {M}_EACH_LANE _Pragma("unroll") for (l = 0; l < {M}_LANES; l++)
+#define {M}_EACH_VECTOR_LANE {M}_EACH_LANE
 #define {M}_SEPARATE(w, z, a) __dadd_rn((a), __dmul_rn((w), (z)))
 #define {M}_ADD(a, b) __dadd_rn((a), (b))
 #define {M}_MIN(a, b) {device_min}
@@ -79,13 +92,18 @@ BEGIN = """\
 #else
 #define {M}_AT(table) {m}_##table
 #define {M}_EACH_LANE for (l = 0; l < {M}_LANES; l++)
+#if defined(__clang__) /* which would take these loops apart before it sees that they are vectors */
+#define {M}_EACH_VECTOR_LANE _Pragma("clang loop unroll(disable)") for (l = 0; l < {M}_LANES; l++)
+#else
+#define {M}_EACH_VECTOR_LANE {M}_EACH_LANE
+#endif
 #define {M}_SEPARATE(w, z, a) ((a) + (w) * (z))
 #define {M}_ADD(a, b) ((a) + (b))
 #define {M}_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define {M}_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define {M}_MULTIPLY_ADD(w, z, a) {multiply_add}
 #endif
-#define {M}_GIVEN(x) {given}
+#define {M}_ROUND 6755399441055744.0 /* 3 * 2^51: adding it rounds to a whole number, ties to even */
 #define {M}_NARROW(x) {narrow}
 #define {M}_INVALID {invalid}
 
@@ -105,16 +123,30 @@ MULTIPLY_ADD = {
     ("int64_t", False): ("((a) + (w) * (z))", "((a) + (w) * (z))"),
 }
 
+SORT = """\
+/* sort each group of consecutive units, in every lane, by exchanging neighbours */
+{M}_FUNCTION void {m}_sort({T} *a, int n, int group, int lanes) {{
+    int g, i, j, l;
+    for (g = 0; g < n; g += group)
+        for (i = group - 1; i > 0; i--)
+            for (j = g; j < g + i; j++)
+                for (l = 0; l < lanes; l++) {{
+                    const {T} p = a[j * lanes + l], q = a[(j + 1) * lanes + l];
+                    a[j * lanes + l] = {M}_MIN(p, q);
+                    a[(j + 1) * lanes + l] = {M}_MAX(p, q);
+                }}
+}}
+"""
+
 BLOCK = """\
 /* {M}_LANES rows at once, x[row * {n_raw} + column] -> f[row * {n_outputs} + output] */
-{M}_FUNCTION void {m}_block{suffix}(const {X} *x, {T} *f) {{
+{M}_APART void {m}_block{suffix}(const {X} *x, {T} *f) {{
+    {G} t[{n_raw} * {M}_LANES];
     {T} u[{n_model} * {M}_LANES], g[{n_outputs} * {M}_LANES];
     int bad[{M}_LANES], k, l;
-    {M}_EACH_LANE {{
-        {T} v[{n_model}];
-        bad[l] = {m}_inputs{suffix}(x + l * {n_raw}, v);
-        for (k = 0; k < {n_model}; k++) u[k * {M}_LANES + l] = v[k];
-    }}
+    {M}_EACH_LANE
+        for (k = 0; k < {n_raw}; k++) t[k * {M}_LANES + l] = ({G})x[l * {n_raw} + k];
+    {m}_lane_inputs_{G}(t, u, bad);
     {m}_lanes(u, g);
     {M}_EACH_LANE
         for (k = 0; k < {n_outputs}; k++) f[l * {n_outputs} + k] = bad[l] ? {M}_INVALID : g[k * {M}_LANES + l];
@@ -127,9 +159,11 @@ API = """\
 #if {M}_LANES == 1
     {m}_block{suffix}(x, f);
 #else
+    {G} t[{n_raw}];
     {T} u[{n_model}];
-    int k;
-    const int bad = {m}_inputs{suffix}(x, u);
+    int bad, k;
+    for (k = 0; k < {n_raw}; k++) t[k] = ({G})x[k];
+    bad = {m}_inputs_{G}(t, u);
     {m}_row(u, f);
     for (k = 0; k < {n_outputs}; k++) f[k] = bad ? {M}_INVALID : f[k];
 #endif

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.certify.certificate import Certificate
-from monolip.export.c_frame import API, BEGIN, BLOCK, END, MULTIPLY_ADD, SELF_TEST
-from monolip.export.c_inputs import input_functions, raw_columns_of
+from monolip.export.c_frame import API, BEGIN, BLOCK, END, MULTIPLY_ADD, SELF_TEST, SORT
+from monolip.export.c_inputs import input_functions, input_kinds, raw_columns_of
 from monolip.export.c_link import link_functions
 from monolip.export.c_network import CNetwork
+from monolip.export.c_row import row_tables, trunks_of_a_row
 from monolip.export.c_text import comment, literal, wrapped
-from monolip.export.c_trunks import trunk_tables, trunks_in_lanes, trunks_of_a_row
+from monolip.export.c_trunks import trunk_tables, trunks_in_lanes
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_columns import FixedCategory
 from monolip.fixed_point_link import FixedLink
@@ -50,9 +51,18 @@ def header_text(parts: HeaderParts) -> str:
     link_tables, link = link_functions(name, parts.network.link, layers)
     blocks = []
     for kind, suffix in (("double", ""), ("float", "_float")):
-        each = names | {"X": kind, "suffix": suffix}
+        read = kind if kind in input_kinds(layers) else "float"
+        each = names | {"X": kind, "suffix": suffix, "G": read}
         blocks += [BLOCK.format(**each), API.format(**each)]
-    body = [input_tables, trunk_tables(name, layers), link_tables, inputs, trunks_of_a_row(name, layers)]
+    body = [
+        input_tables,
+        row_tables(name, layers),
+        trunk_tables(name, layers),
+        link_tables,
+        inputs,
+        SORT.format(**names),
+        trunks_of_a_row(name, layers),
+    ]
     body += [trunks_in_lanes(name, layers), *blocks, link, _self_test(parts, names), END.format(**names)]
     return "\n".join([_about(parts, n_raw), _begin(parts, names), *(text for text in body if text)])
 
@@ -64,7 +74,6 @@ def _begin(parts: HeaderParts, names: dict[str, Any]) -> str:
     return BEGIN.format(
         **names, lanes=_LANES[T], multiply_add=host, device_multiply_add=device, device_min=f"{smaller}((a), (b))",
         device_max=f"{larger}((a), (b))",
-        given="((double)(float)(x))" if T == "float" else "((double)(x))",
         narrow="((float)(x))" if T == "float" else "(x)", 
         invalid=_INVALID[T],
         digest=parts.network.digest, certificate=parts.certificate.document["sha256"],

@@ -1,4 +1,4 @@
-"""Raw columns to model columns in C: one search in all knots of a column, one clamped line per map; tables of codes."""
+"""Raw columns to model columns in C, one row or one in each lane: numbers by pieces, categories by tables."""
 
 from __future__ import annotations
 
@@ -6,53 +6,31 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from monolip.export.c_network import CNetwork
-from monolip.export.c_text import literal, table
+from monolip.export.c_numeric import numeric_column
+from monolip.export.c_text import literal, table, wrapped
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_columns import FixedCategory, FixedNumeric
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn, NumericColumn
 
-__all__ = ["input_functions", "raw_columns_of"]
+__all__ = ["input_functions", "input_kinds", "raw_columns_of"]
 
-FloatArray = NDArray[np.float64]
 Column = NumericColumn | CategoryColumn | FixedNumeric | FixedCategory
 
-_FEW = 48  # knots
-_FAR = 2.0**900
+_FEW = 8  # rows of a table that lanes choose from by comparisons
 
-_NUMERIC = """\
-{M}_FUNCTION int {m}_column_{i}(double x, {T} *u) {{
-    const double *piece;
-    int at = 0, j;
-{missing}
-    x = {M}_CLIP(x, -DBL_MAX, DBL_MAX);
-{search}
-    piece = {M}_AT(pieces_{i}) + at * {row}; /* anchors, values there, slopes, lowest, highest: {maps} of each */
-    for (j = 0; j < {maps}; j++) {{
-{line}
-    }}
-{present}    return 0;
+_CODE = """\
+/* whatever is no code counts as unseen */
+{M}_FUNCTION int {m}_code_{G}({G} x, int unseen) {{
+    const int code = x >= 0 && x <= ({G})unseen + 1 ? (int)x : unseen;
+    return x != x ? unseen + 1 : ({G})code < x ? unseen : code;
 }}
 """
-# few knots are counted, which compilers vectorise; many are searched by halves
-_COUNT = "    for (j = 0; j < {n}; j++) at += {M}_AT(knots_{i})[j] <= x;"
-_SEARCH = "    for (j = {half}; j > 0; j /= 2) at += {M}_AT(knots_{i})[at + j - 1] <= x ? j : 0;"
-# each piece is clamped to its ends, so no rounding can cross a knot
-_FLOAT_LINE = """\
-        const double away = {away};
-        const double line = {M}_SEPARATE(away, piece[{m2} + j], piece[{m1} + j]);
-        u[j] = {M}_NARROW({M}_CLIP(line, piece[{m3} + j], piece[{m4} + j]));"""
-_FIXED_LINE = """\
-        const double value = piece[{m1} + j] + rint((x - piece[j]) * piece[{m2} + j]);
-        u[j] = ({T}){M}_CLIP(value, piece[{m3} + j], piece[{m4} + j]);"""
 _CATEGORY = """\
-{M}_FUNCTION int {m}_column_{i}(double x, {T} *u) {{
-    int code = {unseen}; /* whatever is no code counts as unseen */
-    if (x != x) code = {missing};
-    else if (x >= 0.0 && x <= {missing}.0 && (double)(int)x == x) code = (int)x;
+{M}_FUNCTION int {m}_column_{i}_{G}({G} given, {T} *u) {{
+    const int code = {m}_code_{G}(given, {unseen});
 {rows}
     return 0;
 }}
@@ -66,89 +44,114 @@ def raw_columns_of(network: FrozenNetwork | FixedPointNetwork) -> tuple[Column, 
     return None if network.inputs is None else tuple(network.inputs.columns)
 
 
+def input_kinds(layers: CNetwork) -> tuple[str, ...]:
+    """Types raw numbers are read in: float32 arithmetic rounds doubles first; others read floats apart for speed."""
+    return ("float",) if layers.number == "float" else ("double", "float")
+
+
 def input_functions(name: str, columns: Sequence[Column] | None, layers: CNetwork) -> tuple[str, str]:
-    """Tables, and NAME_inputs and NAME_inputs_float: raw numbers of one row -> u; 1 if invalid."""
-    M, T = name.upper(), layers.number
-    tables, parts, calls, start = [], [], [], 0
-    for i, column in enumerate(columns or ()):
-        made = _category if isinstance(column, CategoryColumn | FixedCategory) else _numeric
-        text, function = made(name, i, column, layers)
-        tables.append(text)
-        parts.append(function)
-        calls.append(f"    bad |= {name}_column_{i}({M}_GIVEN(x[{i}]), u + {start});")
-        start += column.n_model
+    """Tables, and for each kind of raw number two functions.
+
+    NAME_inputs_KIND(t, u): one row -> model columns; 1 if invalid. NAME_lane_inputs_KIND(t, u, bad): one in each lane.
+    """
+    kinds, M = input_kinds(layers), name.upper()
     if columns is None:
-        most = layers.common_limit
-        for j in range(layers.n_model):
-            value = f"({T})x[{j}]"
-            limit = "" if most is None else literal(most, T)
-            clipped = f"{M}_MIN({M}_MAX({value}, -{limit}), {limit})" if limit else value
-            calls += [f"    bad |= x[{j}] != x[{j}];", f"    u[{j}] = {clipped};"]
-    for kind, suffix in (("double", ""), ("float", "_float")):
-        head = f"{M}_FUNCTION int {name}_inputs{suffix}(const {kind} *x, {T} *u) {{"
-        parts.append("\n".join([head, "    int bad = 0;", *calls, "    return bad;", "}"]))
-    return "\n".join(tables), "\n".join(parts) + "\n"
+        return "", "\n".join(_plain(name, layers, kind) for kind in kinds)
+    tables, rows, start = [], [], 0
+    lanes: dict[str, list[str]] = {kind: [] for kind in kinds}
+    if any(isinstance(column, CategoryColumn | FixedCategory) for column in columns):
+        rows += [_CODE.format(M=M, m=name, G=kind) for kind in kinds]
+    for i, column in enumerate(columns):
+        made = _category if isinstance(column, CategoryColumn | FixedCategory) else numeric_column
+        text, function, code = made(name, i, start, column, layers, kinds)
+        tables.append(text)
+        rows.append(function)
+        for kind in kinds:
+            lanes[kind].append(code[kind])
+        start += column.n_model
+    calls = [(f"{name}_column_{i}", column.n_model) for i, column in enumerate(columns)]
+    whole = [_whole(name, layers.number, kind, calls, lanes[kind]) for kind in kinds]
+    return "\n".join(tables), "\n".join([*rows, *whole])
 
 
-def _numeric(name: str, i: int, column: Any, layers: CNetwork) -> tuple[str, str]:
-    M, T, maps = name.upper(), layers.number, len(column.maps)
-    knots, pieces = _stretches(column)
-    names: dict[str, Any] = {
-        "M": M,
-        "m": name,
-        "T": T,
-        "i": i,
-        "n": len(knots),
-        "half": 1 << len(knots).bit_length() >> 1,
-    }
-    far = np.abs(pieces[:, 0]).max() > _FAR  # only then can the difference to a finite x overflow
-    names["away"] = f"{M}_CLIP(x - piece[j], -DBL_MAX, DBL_MAX)" if far else "x - piece[j]"
-    names |= {f"m{k}": k * maps for k in range(1, 5)}
-    padding = [] if len(knots) <= _FEW else [np.inf] * (2 * names["half"] - 1 - len(knots))
-    pieces[:, 3:] = _inside(pieces[:, 3:], layers)
-    text = table(name, f"knots_{i}", "double", np.append(knots, padding))
-    text += "\n" + table(name, f"pieces_{i}", "double", pieces)
-    present = ""
-    if column.present is not None:
-        present = f"    u[{maps}] = {_stored(column.present, layers)};\n"
-    given = [0] * column.n_model if column.missing is None else column.missing
-    sets = [f"        u[{j}] = {_stored(v, layers)};" for j, v in enumerate(given)]
-    why = " /* no rule for missing values */" if column.missing is None else ""
-    missing = "\n".join([f"    if (x != x) {{{why}", *sets, f"        return {int(bool(why))};", "    }"])
-    line = _FIXED_LINE if isinstance(column, FixedNumeric) else _FLOAT_LINE
-    search = _COUNT if len(knots) <= _FEW else _SEARCH
-    body = {"row": 5 * maps, "maps": maps, "missing": missing, "present": present}
-    return text, _NUMERIC.format(**names, **body, line=line.format(**names), search=search.format(**names))
+def _whole(name: str, T: str, kind: str, calls: list[tuple[str, int]], lanes: list[str]) -> str:
+    M, start = name.upper(), 0
+    lines = [f"{M}_FUNCTION int {name}_inputs_{kind}(const {kind} *t, {T} *u) {{", "    int bad = 0;"]
+    for i, (call, width) in enumerate(calls):
+        lines.append(f"    bad |= {call}_{kind}(t[{i}], u + {start});")
+        start += width
+    lines += ["    return bad;", "}", ""]
+    body = "\n".join(lanes)
+    lines += [f"{M}_FUNCTION void {name}_lane_inputs_{kind}(const {kind} *t, {T} *u, int *bad) {{", "    int l;"]
+    if "wide[l]" in body:
+        lines.append(f"    double wide[{M}_LANES];")
+    if "at[l]" in body:
+        lines.append(f"    {'int' if kind == 'float' else 'int64_t'} at[{M}_LANES];")
+    return "\n".join([*lines, f"    {M}_EACH_LANE bad[l] = 0;", body, "}", ""])
 
 
-def _stretches(column: Any) -> tuple[FloatArray, FloatArray]:
-    """All knots of a column, (n,), and the pieces of its maps on each stretch between them, (n + 1, 5, maps)."""
-    knots = np.unique(np.concatenate([phi.knots for phi in column.maps]))
-    left_ends = np.concatenate([[-np.inf], knots])
-    at = [np.searchsorted(phi.knots, left_ends, "right") for phi in column.maps]
-    return knots, np.stack([phi.pieces[p] for phi, p in zip(column.maps, at, strict=True)], axis=2)
+def _plain(name: str, layers: CNetwork, kind: str) -> str:
+    """Model columns as they are given, clamped."""
+    M, T, most = name.upper(), layers.number, layers.common_limit
+    value = f"({T})t[j]" if kind != T else "t[j]"
+    clipped = value
+    if most is not None:
+        clipped = f"{M}_MIN({M}_MAX({value}, -{literal(most, T)}), {literal(most, T)})"
+    n = layers.n_model
+    return f"""\
+{M}_FUNCTION int {name}_inputs_{kind}(const {kind} *t, {T} *u) {{
+    int bad = 0, j;
+    for (j = 0; j < {n}; j++) {{
+        bad |= t[j] != t[j];
+        u[j] = {clipped};
+    }}
+    return bad;
+}}
+{M}_FUNCTION void {name}_lane_inputs_{kind}(const {kind} *t, {T} *u, int *bad) {{
+    int j, l;
+    {M}_EACH_LANE bad[l] = 0;
+    for (j = 0; j < {n}; j++) {M}_EACH_LANE bad[l] |= t[j * {M}_LANES + l] != t[j * {M}_LANES + l];
+    for (j = 0; j < {n} * {M}_LANES; j++) u[j] = {clipped};
+}}
+"""
 
 
-def _category(name: str, i: int, column: Any, layers: CNetwork) -> tuple[str, str]:
-    M, n, width = name.upper(), len(column.categories), column.n_model
-    kind = layers.number if layers.shift is not None else "double"
-    text = table(name, f"codes_{i}", kind, _inside(column.table, layers))
-    rows = []
-    for j in range(width):
-        value = f"{M}_AT(codes_{i})[code * {width} + {j}]"
-        rows.append(f"    u[{j}] = {value if kind != 'double' else f'{M}_NARROW({value})'};")
-    names = {"m": name, "T": layers.number, "unseen": n, "missing": n + 1}
-    return text, _CATEGORY.format(M=M, i=i, rows="\n".join(rows), **names)
+def _category(
+    name: str, i: int, at: int, column: Any, layers: CNetwork, kinds: tuple[str, ...]
+) -> tuple[str, str, dict[str, str]]:
+    M, T, n, width = name.upper(), layers.number, len(column.categories), column.n_model
+    values = (
+        np.asarray(column.table)
+        if layers.input_limit is None
+        else np.clip(column.table, -layers.input_limit, layers.input_limit)
+    )
+    stored = values.astype(np.float32).astype(np.float64) if T == "float" else values
+    text = table(name, f"codes_{i}", T, stored)
+    rows = "\n".join(f"    u[{j}] = {M}_AT(codes_{i})[code * {width} + {j}];" for j in range(width))
+    lanes = {}
+    for kind in kinds:
+        lines = [f"    {M}_EACH_LANE {{", f"        const {kind} given = t[{i} * {M}_LANES + l];"]
+        few = n + 2 <= _FEW
+        if not few:
+            lines.append(f"        const int code = {name}_code_{kind}(given, {n});")
+        for j in range(width):
+            into = f"u[{at + j} * {M}_LANES + l]"
+            if few:
+                lines += _chosen(T, into, [literal(v, T) for v in stored[:, j].tolist()])
+            else:
+                lines.append(f"        {into} = {M}_AT(codes_{i})[code * {width} + {j}];")
+        lanes[kind] = "\n".join([*lines, "    }"])
+    names = {"M": M, "m": name, "T": T, "i": i, "unseen": n, "rows": rows}
+    return text, "\n".join(_CATEGORY.format(**names, G=kind) for kind in kinds), lanes
 
 
-def _inside(values: Any, layers: CNetwork) -> Any:
-    """The clamp of model columns, applied to what they are clamped to already: two clamps are one."""
-    most = layers.input_limit
-    return np.asarray(values) if most is None else np.clip(values, -most, most)
+def _chosen(T: str, into: str, values: list[str]) -> list[str]:
+    """The value of a code by comparisons, one after the other: nested, compilers would make branches of them.
 
-
-def _stored(value: float, layers: CNetwork) -> str:
-    if layers.shift is not None:
-        return literal(value, layers.number)
-    near = float(_inside(value, layers))
-    return literal(near if layers.number == "double" else float(np.float32(near)), layers.number)
+    values: of the categories, of unseen, of missing.
+    """
+    *known, unseen, missing = values
+    choices = [f"v = given == {k} ? {v} : v;" for k, v in enumerate(known) if v != unseen]
+    if missing != unseen:
+        choices += [f"v = given == {len(known) + 1} ? {missing} : v;", f"v = given != given ? {missing} : v;"]
+    return ["        {", *wrapped([f"{T} v = {unseen};", *choices, f"{into} = v;"], "            "), "        }"]
