@@ -65,12 +65,12 @@ test-cuda:
 DATA  := $(or $(MONOLIP_DATA),$(wildcard ../shared/data))
 PAPER := $(if $(DATA),MONOLIP_DATA=$(DATA)) $(THREADS) $(PY) paper/run.py
 paper: $(STAMP)
-	$(PIP) lightgbm xgboost pyarrow
+	$(PIP) lightgbm xgboost pyarrow pillow
 	$(PAPER)
 	$(PY) paper/make_report.py
 
 paper-fast: $(STAMP)
-	$(PIP) lightgbm xgboost pyarrow
+	$(PIP) lightgbm xgboost pyarrow pillow
 	$(PAPER) --fast
 
 # Every benchmark, one after the other; results are committed, and docs/benchmarks.md is made from them.

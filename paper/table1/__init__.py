@@ -1,0 +1,1 @@
+"""Table 1: the public data sets, under the published protocol and under an honest one."""

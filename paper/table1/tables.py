@@ -1,0 +1,202 @@
+"""The tables of Table 1's section, made from paper/results/table1.json (and chest_end_to_end.json where it is)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from paper.markdown import spread, table
+from paper.results_file import PAPER as HERE
+from paper.table1.published import COLUMNS, OTHERS, PAPER
+from paper.table1.scores import standard_error
+from paper.table1.small_network import n_parameters
+from paper.table1.summary import GUARANTEED, best_peer, difference, summary, verdict
+from paper.table1.tasks import TASKS
+
+__all__ = ["tables"]
+
+FORMS = {"accuracy": ".2f", "rmse": ".4f", "mse": ".2f"}
+UNITS = {"accuracy": "accuracy, %", "rmse": "RMSE", "mse": "MSE"}
+
+
+def tables(numbers: dict[str, Any]) -> dict[str, str]:
+    entries = {task.entry: numbers.get(task.entry) for task in TASKS}
+    return {
+        "table_data": _data(entries, numbers["missing"]),
+        "table_paper": _paper(entries),
+        "table_honest": _honest(entries),
+        "table_difference": _difference(entries),
+        "table_audit": _audit(entries),
+        "table_auc": _auc(entries),
+        "table_published": _published(),
+        "table_end_to_end": _end_to_end(),
+    }
+
+
+def _published() -> str:
+    head = ["method", *COLUMNS, "source", "selection"]
+    return table(head, [[other.method, *other.cells, other.source, other.selection] for other in OTHERS])
+
+
+def _label(entry: str, found: dict[str, Any] | None) -> str:
+    return f"{entry} (substitute)" if found and found["substitute"] else entry
+
+
+def _data(entries: dict[str, Any], missing: dict[str, str]) -> str:
+    rows = []
+    for entry, found in entries.items():
+        if found is None:
+            rows.append([entry, f"missing: {missing.get(entry, 'not run')}", "", "", "", ""])
+        elif " mini" not in entry:
+            data = found.get("stated data", found["data"])
+            label = f"{100 * data['positive']:.1f} % positive" if "positive" in data else f"mean {data['mean']:.2f}"
+            rows.append([
+                _label(entry, found), f"{data['rows']:,}", data["columns"], data["constrained"], label,
+                found["substitute"] or "the paper's",
+            ])  # fmt: skip
+    return table(["data", "rows", "columns", "constrained", "target", "source"], rows)
+
+
+def _size(entry: str) -> str:
+    stated = PAPER[entry].parameters
+    return "not stated" if stated is None else str(stated)
+
+
+def _paper(entries: dict[str, Any]) -> str:
+    """As published: best epoch and threshold on test."""
+    rows = []
+    for entry, found in entries.items():
+        if found is None:
+            rows.append([entry, _size(entry), "", _printed(entry), "missing", "", "", "", ""])
+            continue
+        form, runs = FORMS[found["metric"]], found["paper"]
+        ours = runs["monolip"]
+        printed = "other data" if found["substitute"] else _printed(entry)
+        cells = [spread(ours["values"], form), f"{np.mean(ours['last']):{form}}"]
+        trees = [spread(runs[name]["values"], form) if name in runs else "not run" for name in GUARANTEED[2:]]
+        rows.append([_label(entry, found), _size(entry), ours["parameters"], printed, *cells, *trees])
+        if "paper, stated task" in found:
+            stated = found["paper, stated task"]["monolip"]
+            cells = [spread(stated["values"], form), f"{np.mean(stated['last']):{form}}"]
+            rows.append(
+                [f"{entry}, stated columns and target", _size(entry), stated["parameters"], "-", *cells, "", "", ""]
+            )
+    head = ["entry", "paper's parameters", "ours", "paper's score", "ours", "same runs, last epoch, threshold 1/2"]
+    return table([*head, *GUARANTEED[2:]], rows)
+
+
+def _printed(entry: str) -> str:
+    printed = PAPER[entry]
+    digits = {"accuracy": 1 if printed.error >= 0.1 else 2, "rmse": 3, "mse": 2}[printed.metric]
+    return f"{printed.value:.{digits}f} ± {printed.error:.{digits}f}"
+
+
+def _honest(entries: dict[str, Any]) -> str:
+    rows = []
+    for entry, found in entries.items():
+        if found is None:
+            continue
+        form, honest = FORMS[found["metric"]], found["honest"]
+        shown = {name: summary(honest[name]) for name in (*GUARANTEED, "gradient penalty") if honest.get(name)}
+        best = (max if found["metric"] == "accuracy" else min)(shown[name].mean for name in GUARANTEED if name in shown)
+        cells = []
+        for name in (*GUARANTEED, "gradient penalty"):
+            if name not in shown:
+                cells.append("not run")
+                continue
+            cell = f"{shown[name].mean:{form}} ± {shown[name].error:{form}}"
+            if shown[name].n != shown["monolip"].n:
+                cell += f" ({shown[name].n} splits)"
+            cells.append(f"**{cell}**" if shown[name].mean == best and name != "gradient penalty" else cell)
+        blog = "day_errors" in honest["monolip"][0]
+        repeats = f"{shown['monolip'].n} {'test days' if blog else 'splits'}"
+        rows.append(
+            [_label(entry, found), UNITS[found["metric"]], repeats, found["paper"]["monolip"]["parameters"], *cells]
+        )
+    return table(
+        ["entry", "score", "over", "parameters of the small one", *GUARANTEED, "gradient penalty (no guarantee)"], rows
+    )
+
+
+VERDICTS = {"best": "ours is the best", "within": "within one standard error", "missed": "missed"}
+
+
+def _difference(entries: dict[str, Any]) -> str:
+    """The estimator alone: the better one of two would have two chances."""
+    rows = []
+    for entry, found in entries.items():
+        if found is None:
+            continue
+        metric, honest = found["metric"], found["honest"]
+        form, peer = FORMS[metric], best_peer(honest, metric)
+        gap, error = difference(honest["monolip"], honest[peer]), summary(honest["monolip"]).error
+        cells = [f"{gap.mean:+{form}} ± {gap.error:{form}}", f"{error:{form}}", VERDICTS[verdict(honest, metric)]]
+        rows.append([_label(entry, found), peer, *cells])
+    head = [
+        "entry",
+        "best other monotone model",
+        "monolip - its score, same rows",
+        "standard error of monolip",
+        "verdict",
+    ]
+    return table(head, rows)
+
+
+def _auc(entries: dict[str, Any]) -> str:
+    """Area under the curve of the classifiers, on the same test rows."""
+    rows = []
+    for entry, found in entries.items():
+        if found is None or found["metric"] != "accuracy":
+            continue
+        cells = []
+        for name in (*GUARANTEED, "gradient penalty"):
+            values = [row["auc"] for row in found["honest"].get(name, [])]
+            cells.append(f"{np.mean(values):.4f} ± {standard_error(values):.4f}" if values else "not run")
+        rows.append([_label(entry, found), *cells])
+    return table(["entry", *GUARANTEED, "gradient penalty"], rows)
+
+
+def _audit(entries: dict[str, Any]) -> str:
+    rows = []
+    for entry, found in entries.items():
+        if found is None:
+            continue
+        names = (*GUARANTEED, "gradient penalty")
+        rows.append([_label(entry, found), *[_found((found["honest"].get(name) or [{}])[0]) for name in names]])
+    return table(["entry", *GUARANTEED, "gradient penalty"], rows)
+
+
+def _found(row: dict[str, Any]) -> str:
+    drop, affected = row.get("worst_drop"), row.get("affected", 0.0)
+    if drop is None:
+        return "not run"
+    if drop == 0:
+        return "none found"
+    return f"{drop:.3g} ({100 * affected:.0f} % of rows)" if affected else "none beyond rounding"
+
+
+def _end_to_end() -> str:
+    path = HERE / "table1" / "chest_end_to_end.json"
+    if not path.is_file():
+        return "(missing: run `python paper/table1/chest_end_to_end.py` on a machine with an accelerator)"
+    numbers = json.loads(path.read_text(encoding="utf-8"))["numbers"]
+    rows = []
+    for kind, size in (
+        ("monolip", str(n_parameters(516, (2, 2)))),
+        ("unconstrained head", str(n_parameters(516, (32,)))),
+    ):
+        both = [[row[key] for row in numbers[kind]] for key in ("honest", "paper")]
+        proved = len(numbers["certificates"]) if kind == "monolip" else 0
+        promise = f"{proved} of {len(both[0])} heads certified" if proved else "none"
+        rows.append(
+            [
+                f"ResNet18 and {kind}, end to end (substitute)",
+                size,
+                *[spread(values, ".2f") for values in both],
+                promise,
+            ]
+        )
+    head = ["model", "parameters of the head", "`honest`, %", "`paper`, %", "promise"]
+    return table(head, rows)
