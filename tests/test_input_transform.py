@@ -243,3 +243,16 @@ def test_data_frames_of_any_kind_are_taken_by_name_and_matrices_refused(rng):
         inputs.evaluate(pandas.DataFrame(table).drop(columns="city"))
     with pytest.raises(InputError, match=r"a data frame, a dict by name or a sequence.*for a matrix pass list\(X.T\)"):
         inputs.evaluate(np.zeros((5, 3)))
+
+
+def test_slopes_below_the_smallest_normal_float_are_not_lost():
+    phi = PiecewiseLinear([0.0, 1.7e308], [0.0, 1e-15])
+    inputs = InputTransform((NumericColumn("x", (phi,)),))
+    rows = np.array([[1e200], [5e199]])
+    exact = Fraction(1e200) * phi.slope(1)
+    assert Fraction(extreme_slopes(inputs, 0, rows)[1]) >= exact
+    assert Fraction(surrounding_slopes(inputs, 0, rows)[1]) >= exact
+    form = ConvexForm((np.array([[1e200]]),), (np.zeros(1),), ())
+    below = SlopeBounds([0.0], [float(exact) * 0.9], ("x",))
+    with pytest.raises(FreezeError, match="keep the promise in raw units"):
+        FrozenNetwork(SlopeBounds([0.0], [1e200]), ((Trunk(form, (0,)),),), inputs=inputs, raw_promise=below)

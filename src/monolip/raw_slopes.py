@@ -82,7 +82,8 @@ def surrounding_slopes(
     units = rows[:, start : start + floats.shape[1]]
     with np.errstate(over="ignore", invalid="ignore"):
         sums = units @ floats.T
-        error = (np.abs(units) @ floats.T) * margin + 2.0**-1000  # rounding of the sums, far below the margin, included
+        # rounding of the sums, far below the margin, included; slopes below the smallest normal float are off by an ulp
+        error = (np.abs(units) @ floats.T) * margin + _of_tiny(units) + 2.0**-1000
         low, high = float((sums - error).min()), float((sums + error).max())
     if not (math.isfinite(low) and math.isfinite(high)):
         return extreme_slopes(inputs, i, rows)
@@ -106,13 +107,18 @@ def _largest(
     """max over units and pieces of the exact sum; floats (to 2^-50) only choose which few are worth doing exactly."""
     with np.errstate(over="ignore", invalid="ignore"):  # a sum that leaves the range of floats is done exactly
         sums = units @ floats.T
-        error = (np.abs(units) @ floats.T) * (2.0**-52 * (floats.shape[1] + 16)) + 2.0**-1000
+        error = (np.abs(units) @ floats.T) * (2.0**-52 * (floats.shape[1] + 16)) + _of_tiny(units) + 2.0**-1000
         reach, least = sums + error, sums - error
     flat = ~((units != 0.0).astype(int) @ moving.T).astype(bool)  # sums of nothing but zeros are zero, and often tie
     best = np.where(np.isfinite(least), least, -np.inf).max()
     candidates = np.argwhere(~(reach < best) & ~flat)
     found = _exact_sums(units, exact, candidates)
     return max(found | {Fraction(0)} if flat.any() else found)
+
+
+def _of_tiny(units: FloatArray) -> FloatArray:
+    """What slopes so small that floats hold them with few digits, or none, can add to a sum; (units, 1)."""
+    return np.asarray(np.abs(units).sum(axis=1, keepdims=True) * 2.0**-1073)
 
 
 def _exact_sums(units: FloatArray, exact: Callable[[int], list[Fraction]], at: NDArray[np.int64]) -> set[Fraction]:

@@ -136,3 +136,12 @@ def test_class_labels_of_any_kind_come_back_as_they_were(labels, rng):
     model = MonotonicClassifier(**QUICK).fit(X, y)
     assert model.predict(X).dtype == y.dtype
     assert model.score(X, y) > 0.9
+
+
+def test_whole_numbers_of_128_bits_are_read():
+    from monolip.estimators._tables import read_table
+
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"a": pl.Series([1, 2, None], dtype=pl.Int128)})
+    values = read_table(frame).columns[0].values
+    assert np.array_equal(values, [1.0, 2.0, np.nan], equal_nan=True)

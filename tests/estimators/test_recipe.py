@@ -257,3 +257,67 @@ def test_a_finish_that_was_cut_short_is_thrown_away(rng, monkeypatch):
     chosen, climbers = run.run()
     assert chosen.rung > 0
     assert all(climber.finished is None for climber in climbers)
+
+
+def test_members_added_later_train_under_the_same_decay(rng):
+    X = rng.normal(size=(600, 4))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.05 * rng.normal(size=600)
+    warm = MonotonicRegressor(n_estimators=4, warm_start=True, random_state=0).fit(X, y)
+    before = {entry["slope_decay"] for entry in warm.history_}
+    warm.set_params(n_estimators=6).fit(X, y)
+    assert {entry["slope_decay"] for entry in warm.history_ if entry["member"] >= 4} <= before
+
+
+def test_members_added_later_keep_the_calibration_there_was(rng):
+    X = rng.normal(size=(300, 2))
+    y = rng.random(300) < 1 / (1 + np.exp(-X[:, 0]))
+    model = MonotonicClassifier(warm_start=True, random_state=0).fit(X, y)
+    before = model.calibration_
+    assert before is not None
+    assert model.set_params(n_estimators=5).fit(X, y).calibration_ == before
+
+
+@pytest.mark.parametrize(("n", "max_iter"), [(20, 5), (100, 1), (100, 3), (600, 2)])
+def test_no_member_makes_more_passes_than_asked_for(rng, n, max_iter):
+    X = rng.normal(size=(n, 4))
+    y = np.sin(2 * X[:, 0]) * X[:, 1]
+    model = MonotonicRegressor(max_iter=max_iter, random_state=0).fit(X, y)
+    batch = min(64, n)
+    steps = sum(entry["n_steps"] for entry in model.history_ if entry["member"] == 0)
+    assert steps <= -(-max_iter * n // batch)
+    assert model.n_iter_ <= max_iter + 1  # rounded
+
+
+@pytest.mark.parametrize("place", ["_train", "_judge", "_results"])
+def test_an_interrupt_anywhere_keeps_what_was_learned(rng, monkeypatch, place):
+    calls, real = [], getattr(Recipe, place)
+
+    def interrupted(self, *given):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(self, *given)
+
+    monkeypatch.setattr(Recipe, place, interrupted)
+    run = recipe(rng, n=3000, n_members=5)
+    chosen, climbers = run.run()
+    assert run.interrupted
+    assert len(climbers) >= 2
+    assert all(np.isfinite(climber.result(chosen.rung).weights[0]).all() for climber in climbers)
+
+
+def test_an_interrupt_that_no_training_saw_is_reported(rng, monkeypatch):
+    from concurrent.futures import Future
+
+    result, asked = Future.result, []
+
+    def interrupted(self, timeout=None):
+        asked.append(1)
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        return result(self, timeout)
+
+    run = recipe(rng, n_threads=2)
+    monkeypatch.setattr(Future, "result", interrupted)
+    run.run()
+    assert run.interrupted

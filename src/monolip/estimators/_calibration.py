@@ -79,7 +79,7 @@ def _middle(present: FloatArray, mean: float, deviation: float) -> tuple[float, 
 
 def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins: int) -> list[PiecewiseLinear]:
     low, middle, high = present[[present.size // 4, present.size // 2, 3 * present.size // 4]]
-    if style == "clipped" and 0 < _FAR * (high - low) < deviation:  # a sentinel would make everything else one value
+    if style == "clipped" and _SMALLEST < _FAR * (high - low) < deviation:  # a sentinel would make the rest one value
         mean, deviation = float(middle), _FAR * float(high - low)
     knots = _quantile_knots(present, deviation)
     ends = np.array([mean - _CLIP * deviation, mean + _CLIP * deviation])

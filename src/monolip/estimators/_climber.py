@@ -29,13 +29,15 @@ class Chosen:
     """What the recipe settled on: how far to climb (0: the additive start), the start's regulariser, how to finish.
 
     further: the rung that is climbed on top of it with all rows, where the path was still gaining; None: the best one
-    was passed, and is climbed again with all rows instead.
+    was passed, and is climbed again with all rows instead. learned: whether the first rungs gained much, which limits
+    the decay of the later ones.
     """
 
     rung: int
     strength: float | None
     steps: int
     further: int | None = None
+    learned: bool = False
 
 
 @dataclass

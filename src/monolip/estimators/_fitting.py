@@ -98,7 +98,8 @@ def fit_network(
     epochs = max(1, round(chosen.steps * recipe.batch_size / len(target.y)))
     history = (before.history if before else []) + recipe.history
     held = HeldOut.of(problem, climbers, chosen.rung, target)
-    held = held.after(before.held_out if before else None) if held else None
+    earlier = before.held_out if before else None
+    held = held.after(earlier) if held else earlier
     return Fitted(network, boxes, shared, arrays, chosen, history, epochs, recipe.interrupted, held)
 
 

@@ -5,6 +5,7 @@ The matrices of a fit are small, so nothing is lost; the threads of `n_jobs` are
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -15,6 +16,16 @@ __all__ = ["one_blas_thread"]
 _lock = Lock()
 _running = 0  # fits under way in this process: the first sets the limit, the last one lifts it
 _limit: Any = None
+
+
+def _forget() -> None:
+    """A process forked while another thread was fitting inherits a held lock and a count of fits it does not run."""
+    global _lock, _running, _limit
+    _lock, _running, _limit = Lock(), 0, None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 @contextmanager

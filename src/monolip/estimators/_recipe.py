@@ -17,7 +17,8 @@ Everything is decided on rows held out inside the fit; nothing depends on anythi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -71,6 +72,7 @@ class Recipe:
     curve: list[float] = field(default_factory=list)
     strength: float | None = None
     interrupted: bool = False
+    learned: bool = False
 
     @property
     def paired(self) -> bool:
@@ -85,19 +87,19 @@ class Recipe:
     def run(self) -> tuple[Chosen, list[Climber]]:
         """What was chosen, and the members, each with a network for that rung."""
         probes, self.strength = self._start(range(min(self.n_members, PROBES)), STRENGTHS, self.folds is not None)
-        best = self._climb(probes)
-        chosen = self._chosen(best, len(probes[0].networks) - 1)
-        if self.folds is not None:
+        climbed = self._climb(probes)
+        chosen = self._chosen(self._best(climbed), climbed)
+        if self.folds is not None and climbed < len(self.rungs):  # else nothing is left of the passes asked for
             self._finish(probes, chosen)
         more = [] if self._out_of_time() else self.more(chosen, len(probes))
         return chosen, probes + more
 
     def _chosen(self, best: int, climbed: int) -> Chosen:
-        steps = sum(rung.steps for rung in self.rungs[:best])
-        if self.folds is None or best == 0 or best < climbed:
-            return Chosen(best, self.strength, steps)
-        further = best if best == self._judged < len(self.rungs) else best - 1
-        return Chosen(best, self.strength, steps + self.rungs[further].steps, further)
+        steps, learned = sum(rung.steps for rung in self.rungs[:best]), self._has_learned()
+        if self.folds is None or best == 0 or best < climbed or climbed == len(self.rungs):
+            return Chosen(best, self.strength, steps, None, learned)
+        further = best if best == self._judged else best - 1
+        return Chosen(best, self.strength, steps + self.rungs[further].steps, further, learned)
 
     @property
     def _judged(self) -> int:
@@ -115,12 +117,19 @@ class Recipe:
             options = replace(job.options, seed=(job.options.seed + 15485863) % 2**31)
             every = _numbers(np.ones(len(self.problem.data.y), bool))
             jobs.append(replace(job, options=options, index=every, holdout=None, start=climber.networks[start]))
-        for climber, result in zip(climbers, self._results(jobs), strict=True):
-            climber.finished = result.snapshots[-1].network if result.stopped == "finished" else None
+        with self._interruptible():
+            for climber, result in zip(climbers, self._results(jobs), strict=True):
+                climber.finished = result.snapshots[-1].network if result.stopped == "finished" else None
 
     def more(self, chosen: Chosen, start: int) -> list[Climber]:
         """Members number `start` and up, as far as was chosen. They judge nothing, and learn from all rows."""
-        self.strength = chosen.strength
+        self.strength, self.learned = chosen.strength, chosen.learned
+        found: list[Climber] = []
+        with self._interruptible():
+            found = self._followers(chosen, start)
+        return found
+
+    def _followers(self, chosen: Chosen, start: int) -> list[Climber]:
         tried = STRENGTHS if chosen.strength is None else (chosen.strength,)
         climbers, _ = self._start(range(start, self.n_members), tried, False)
         for number in range(chosen.rung):
@@ -156,16 +165,25 @@ class Recipe:
         return climbers, tried[at]
 
     def _climb(self, climbers: list[Climber]) -> int:
-        """Train from rung to rung until the hold-out loss falls no more; the best one, 0 for the start itself."""
+        """Train from rung to rung until the hold-out loss falls no more; how many rungs all members climbed."""
         for number in range(self._judged):
-            self._train(climbers, number)
-            if self.folds is not None:
-                self.curve.append(self._judge(climbers))
+            with self._interruptible():
+                self._train(climbers, number)
+                if self.folds is not None:
+                    self.curve.append(self._judge(climbers))
             if self._out_of_time():
                 break
             if self.folds is not None and self._is_done(number + 1):
                 break
-        return self._best(len(climbers[0].networks) - 1)
+        return min(len(climber.networks) for climber in climbers) - 1
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Ctrl-C ends what is done inside, and the fit goes on to freeze what it has."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted = True
 
     def _is_done(self, done: int) -> bool:
         """Whether the last rungs say that the next, twice as long as all so far, is not worth climbing."""
@@ -204,8 +222,9 @@ class Recipe:
         self.interrupted |= any(result.stopped == "interrupted" for result in results)
         for job, result in zip(jobs, results, strict=True):
             options = job.options
-            entry = {"member": job.member, "n_steps": options.n_steps, "slope_rate": options.slope_rate}
-            loss = result.snapshots[-1].holdout_loss
+            last = result.snapshots[-1]
+            entry = {"member": job.member, "n_steps": last.step, "slope_rate": options.slope_rate}
+            loss = last.holdout_loss
             more = {"slope_decay": options.slope_decay, "holdout_loss": loss, "seconds": result.seconds}
             self.history.append({**entry, **more})
         return results
@@ -232,8 +251,11 @@ class Recipe:
             return max(decay, UNJUDGED)
         if self.strength is None or number < NOISY:
             return decay
-        learned = len(self.curve) > NOISY and self.curve[NOISY] < (1 - MUCH) * self.curve[0]
-        return decay * float(np.clip(self.strength / USUAL, LEAST, 1.0 if learned else MOST))
+        return decay * float(np.clip(self.strength / USUAL, LEAST, 1.0 if self._has_learned() else MOST))
+
+    def _has_learned(self) -> bool:
+        """Whether the first rungs gained so much that what the start could not explain is no noise."""
+        return self.learned or (len(self.curve) > NOISY and self.curve[NOISY] < (1 - MUCH) * self.curve[0])
 
     def _rows(self, member: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
         """Rows a member learns from and rows it is judged on; None is any member that nobody judges."""

@@ -191,10 +191,9 @@ def _from_frame(frame: nw.DataFrame[Any], pick: Sequence[str] | None) -> RawTabl
 def _from_series(series: nw.Series[Any], name: str) -> RawColumn:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        plain = series.to_numpy()
-        if (
-            plain.dtype.kind not in "fiub"
-        ):  # nullable and decimal numbers come as objects; a frame's own cast is slow
+        wide = dtype in (nw.Int128, nw.UInt128)  # numpy has no such numbers
+        plain = (series.cast(nw.Float64) if wide else series).to_numpy()
+        if plain.dtype.kind not in "fiub":  # nullable and decimal numbers come as objects; a frame's own cast is slow
             plain = series.cast(nw.Float64).to_numpy()
         values = np.asarray(plain, dtype=np.float64)
         large = dtype.is_integer() and _beyond_floats(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 
 import numpy as np
@@ -60,9 +60,10 @@ def run_jobs(jobs: Sequence[Job], n_threads: int, on_progress: OnProgress | None
         futures = [pool.submit(work, job) for job in jobs]
         try:
             return [future.result() for future in futures]
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # it came to this thread, and no training knows
             stop.set()
-            return [future.result() for future in futures]
+            results = [future.result() for future in futures]
+            return [replace(results[0], stopped="interrupted"), *results[1:]]
         except BaseException:
             stop.set()
             for future in futures:
