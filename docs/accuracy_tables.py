@@ -55,7 +55,8 @@ def _verdict(results: dict[str, Any]) -> str:
     spread = results["seed_spread"]
     seeds = f" Another seed moves our error by {_median(spread.values()):.1%} (median)." if spread else ""
     return (
-        f"The default is number {place} by mean rank. The best single boosted-tree model is {who[peer]['label']}: our "
+        f"The default is number {place} by mean rank (our other rows not counted). By geometric-mean error the best "
+        f"boosted-tree model is {who[peer]['label']}: our "
         f"error is {overall[peer]['ours_over_it']:.3f} of its error; lost by more than 2 %: "
         f"{', '.join(lost) or 'none'}.{seeds}"
     )
@@ -107,12 +108,12 @@ def fit_time(data: dict[str, Any], table: Table, figure_exists: bool) -> str:
         (
             name,
             f"{r['rows']:,}",
-            *(f"{r['fit_s'][t]:.2f} / {r['trees_fit_s'][t]:.2f} = {r['time_ratio'][t]:.2f}" for t in threads),
+            *(f"{r['fit_s'][t]:.2f} and {r['trees_fit_s'][t]:.2f}: {r['time_ratio'][t]:.2f}" for t in threads),
             f"{r['error_ratio']:.3f}",
         )
         for name, r in found.items()
     ]
-    head = ["data set", "rows", *(f"{t} thread{'s' * (t != '1')}: s / s = ratio" for t in threads), "error ratio"]
+    head = ["data set", "rows", *(f"{t} thread{'s' * (t != '1')}: s and s: ratio" for t in threads), "error ratio"]
     medians = "; ".join(
         f"{t} thread{'s' * (t != '1')} {v:.2f}" for t, v in data["results"]["median_time_ratio"].items()
     )
@@ -120,8 +121,9 @@ def fit_time(data: dict[str, Any], table: Table, figure_exists: bool) -> str:
     return f"""## Fit time
 
 `{data["command"]}`: a whole default fit against one LightGBM fit at its defaults with the same promise and early
-stopping (up to 1500 trees), no search on either side, kernels compiled, interleaved rounds, medians of
-{data["settings"]["rounds"]}. Median ratio over data sets: {medians}; of processor time, one thread:
+stopping (up to 1500 trees), no search on either side, kernels compiled, interleaved rounds; seconds are medians of
+{data["settings"]["rounds"]}, and so is the ratio within a round (not the quotient of both medians).
+Median ratio over data sets: {medians}; of processor time, one thread:
 {data["results"]["median_cpu_ratio"][threads[0]]:.2f}.
 
 {table(head, rows)}

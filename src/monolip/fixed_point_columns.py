@@ -29,7 +29,7 @@ class FixedNumeric:
         missing: integers where the number is missing (NaN), the indicator's last; None refuses NaN.
         present: the indicator's integer where it is not missing; None for no indicator.
 
-    Example:
+    Examples:
         >>> FixedNumeric("age", (FixedMap([0.0, 100.0], [0, 50]),), (20, 1), 0).evaluate([10.0, float("nan")])
         array([[ 5,  0],
                [20,  1]])

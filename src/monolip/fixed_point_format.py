@@ -27,7 +27,7 @@ class FixedPointFormat:
         weight_bits: of weights of all layers and of residuals, sign included.
         saturate: whether activations are clamped to activation_bits; the unit may then be finer than the proof needs.
 
-    Example:
+    Examples:
         >>> PRESETS["wide"].guard
         3
     """

@@ -49,7 +49,7 @@ class FixedLink:
         offset: identity only: a constant added to f 2^-unit in one correctly rounded float64 addition, which keeps
             every order; a large mean of the target so takes no bits from the integers.
 
-    Example:
+    Examples:
         >>> logit = FixedLink(OutputLink("logit", ("no", "yes")), 16, 12102203, 15)
         >>> logit.apply(np.array([[0], [2 << 16]])).round(6)
         array([[0.5     , 0.5     ],

@@ -39,7 +39,7 @@ class FixedMap:
         knots: strictly increasing floats, shape (n,), n >= 1.
         nodes: non-decreasing integers, shape (n,).
 
-    Example:
+    Examples:
         >>> FixedMap([0.0, 1.0], [0, 10]).evaluate(np.array([-np.inf, 0.26, 2.0]))
         array([ 0,  3, 10])
     """

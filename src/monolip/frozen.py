@@ -55,7 +55,7 @@ class FrozenNetwork:
 
     Shape: evaluate takes (..., n_features + n_free_features) model columns and returns (..., n_outputs).
 
-    Example:
+    Examples:
         >>> f = FrozenNetwork(
         ...     SlopeBounds.from_monotonic_cst([1], 1.0),
         ...     ((Trunk(ConvexForm(([[0.0], [1.0]], [[0.0, 1.0]]), ([0.0, 0.0], [0.0]), (2,)), (0,)),),),

@@ -112,7 +112,7 @@ class CategoryColumn:
         table: one row for each category, then one for unseen labels and one for missing; shape (n + 2, n_model).
         ordered: whether categories are listed from low to high; their rows then never fall, in any column.
 
-    Example:
+    Examples:
         >>> sex = CategoryColumn("sex", ("f", "m"), [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.5, 0.5]])
         >>> sex.evaluate(["m", None, "x"])
         array([[0. , 1. ],

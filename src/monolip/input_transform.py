@@ -37,7 +37,7 @@ class InputTransform:
 
     Shape: evaluate takes one array of shape (n,) per raw column, in order or by name, and gives (n, n_model).
 
-    Example:
+    Examples:
         >>> from monolip.piecewise_linear import PiecewiseLinear
         >>> inputs = InputTransform(
         ...     (

@@ -62,7 +62,7 @@ class OutputLink:
         name: "identity", "log" (positive predictions), "logit" (two classes) or "softmax" (one output per class).
         labels: the class labels, in the order of probabilities; None for regression.
 
-    Example:
+    Examples:
         >>> OutputLink("logit", ("no", "yes")).apply([[0.0], [2.0]])
         array([[0.5       , 0.5       ],
                [0.11920292, 0.88079708]])

@@ -40,7 +40,7 @@ class PiecewiseLinear:
 
     Shape: evaluate keeps the shape of x.
 
-    Example:
+    Examples:
         >>> clip = PiecewiseLinear([-1.0, 1.0], [0.0, 4.0])
         >>> clip.evaluate([-np.inf, -1.0, 0.5, np.inf]), [str(s) for s in clip.slopes]
         (array([0., 0., 3., 4.]), ['0', '2', '0'])

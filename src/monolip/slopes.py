@@ -34,7 +34,7 @@ class SlopeBounds:
             (n_features, n_outputs). Finite, lower <= upper.
         feature_names: optional, used in messages and tables.
 
-    Example:
+    Examples:
         >>> slopes = SlopeBounds.from_monotonic_cst([+1, -1, 0], max_slope=2.0)
         >>> print(slopes)
         feature  promise     slope interval

@@ -70,7 +70,7 @@ def audit(
         beyond_range: whether features may leave the range they have in X.
         seed: all randomness comes from it. verbose: show progress.
 
-    Example:
+    Examples:
         >>> rows = np.linspace(0, 1, 40).reshape(20, 2)
         >>> report = audit(lambda x: x[:, 0] - (x[:, 0] > 0.5) * 0.25, rows, [1, 0])
         >>> report.violated, report.worst_drop > 0.2, report.violations[0].value_from

@@ -41,7 +41,7 @@ class Certificate:
     columns. "increasing", "decreasing" and "flat" hold bit for bit in the stated order of operations, intervals in
     exact arithmetic.
 
-    Example:
+    Examples:
         >>> from monolip import ConvexForm, FrozenNetwork, SlopeBounds
         >>> from monolip.frozen import Trunk
         >>> form = ConvexForm(([[0.0], [1.0]], [[0.0, 1.0]]), ([0.0, 0.0], [0.0]), (2,))

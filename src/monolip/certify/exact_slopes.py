@@ -42,7 +42,7 @@ class _Gradients(Protocol):
 class ExactSlopes:
     """Slopes of every output of a network, as rational numbers.
 
-    Example:
+    Examples:
         >>> from monolip import ConvexForm, FrozenNetwork, SlopeBounds
         >>> from monolip.frozen import Trunk
         >>> form = ConvexForm(([[0.0], [1.0]], [[0.5, 0.5]]), ([0.0, 0.0], [0.0]), (2,))

@@ -59,7 +59,7 @@ def compile_fixed_point(
         headroom: bits by which the output unit is finer than the proof needs; activations that grow beyond their bits
             are then clamped, which keeps every direction and every cap. Only for formats that saturate.
 
-    Example:
+    Examples:
         >>> from monolip import ConvexForm, FrozenNetwork, SlopeBounds
         >>> from monolip.frozen import Trunk
         >>> f = ConvexForm(([[0.0], [1.0]], [[0.25, 0.75]]), ([0.0, 0.0], [0.0]), (2,))

@@ -16,7 +16,7 @@ class RowSource:
     A problem packs the bins of a feature into two numbers, so that its own copy is a fraction of the table's size:
     a source that computes its columns spares ever having the table.
 
-    Example:
+    Examples:
         >>> RowSource(np.arange(6.0).reshape(3, 2)).rows(np.array([2, 0])).tolist()
         [[4.0, 5.0], [0.0, 1.0]]
     """

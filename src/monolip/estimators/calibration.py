@@ -47,7 +47,7 @@ def measure_calibration(
 
     weight: how much each row counts in every mean, (n,), at least 0 and positive in sum; None for equally much.
 
-    Example:
+    Examples:
         >>> p = np.array([[0.8, 0.2], [0.8, 0.2], [0.4, 0.6], [0.4, 0.6]])
         >>> round(measure_calibration(p, np.array([0, 0, 0, 1]), n_bins=2).error, 3)
         0.15

@@ -45,7 +45,7 @@ class Checkpoint:
     Files are safetensors and JSON (never pickle), appear whole or not at all, and are checked when read. A training
     that was ended by time or by Ctrl-C is not kept: its result is not the one an uninterrupted fit has.
 
-    Example:
+    Examples:
         >>> import numpy as np, tempfile
         >>> from monolip import MonotonicRegressor
         >>> x = np.linspace(0, 1, 40)[:, None]

@@ -63,7 +63,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             before it was finished with all rows); None where nothing was held out, and after recalibrate.
         history_, n_iter_, n_features_in_, feature_names_in_: as in MonotonicRegressor.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> x = np.linspace(-1, 1, 200)[:, None]
         >>> y = np.where(x[:, 0] + 0.3 * np.sin(9 * x[:, 0]) > 0, "good", "bad")

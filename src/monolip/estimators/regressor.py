@@ -67,7 +67,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         history_: one entry per training. n_iter_: passes over the data of each member. Both are kept in files.
         n_features_in_, feature_names_in_: the columns seen in fit.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> x = np.linspace(0, 1, 300)[:, None]
         >>> model = MonotonicRegressor(monotonic_cst=[1], random_state=0).fit(x, np.sqrt(x[:, 0]))

@@ -54,7 +54,7 @@ def to_c(
             processor has the instruction (-march=native or -mfma), slow where it has not.
         preset, input_ranges: of `compile_fixed_point`, where model is not a FixedPointNetwork already.
 
-    Example:
+    Examples:
         >>> from monolip import ConvexForm, SlopeBounds
         >>> from monolip.frozen import Trunk
         >>> form = ConvexForm(([[0.0], [1.0]], [[0.25, 0.75]]), ([0.0, 0.0], [0.0]), (2,))

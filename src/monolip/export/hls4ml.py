@@ -55,7 +55,7 @@ def to_hls4ml_module(
         rows: how many the C simulation is measured on; 0: no simulation. Without it (or hls4ml, or g++) the file is
             written, and the report says that nothing was measured.
 
-    Example:
+    Examples:
         >>> from monolip import ConvexForm, FrozenNetwork, SlopeBounds
         >>> from monolip.frozen import Trunk
         >>> form = ConvexForm(([[0.0], [1.0]], [[0.25, 0.75]]), ([0.0, 0.0], [0.0]), (2,))

@@ -74,7 +74,7 @@ def to_json(
 def document_of(network: Network, arithmetic: str) -> dict[str, Any]:
     """The document of a network that can be certified; others raise CertificateError.
 
-    Example:
+    Examples:
         >>> from monolip import ConvexForm, FrozenNetwork, SlopeBounds
         >>> from monolip.frozen import Trunk
         >>> form = ConvexForm(([[0.75]],), ([0.5],), ())

@@ -48,7 +48,7 @@ class Graph:
     Args:
         kind: element type of the layers: "float32" or "float64".
 
-    Example:
+    Examples:
         >>> g = Graph("float64")
         >>> x = g.input("X", "float64", 1)
         >>> g.output("score", g.add("Max", x, g.constant([[0.0]])), 1)

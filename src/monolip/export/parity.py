@@ -46,7 +46,7 @@ class ParityRow:
 class ParityReport:
     """What was measured of one artefact; `measured` is False where this machine cannot run it (`how` says why).
 
-    Example:
+    Examples:
         >>> row = ParityRow("random", 100, 0.0, 0, 400, 0, 0.0)
         >>> print(ParityReport("c", "float64", "model.h", "ab" * 32, "cd" * 32, True, (row,), "gcc -O3"))
         c, float64, network abababababab: the same bits, no drop (gcc -O3)

@@ -61,7 +61,7 @@ class ReluMLP:
 def relu_mlp(model: Any, *, arithmetic: str = "float64") -> ReluMLP:
     """The lowering of a fitted estimator or a FrozenNetwork of numbers; takes raw features, without missing values.
 
-    Example:
+    Examples:
         >>> from monolip import ConvexForm, FrozenNetwork, SlopeBounds
         >>> from monolip.frozen import Trunk
         >>> form = ConvexForm(([[1.0], [-1.0]], [[0.0, 1.0]]), ([0.0, 0.0], [0.0]), (2,))  # |x|

@@ -26,7 +26,7 @@ class GroupSort(FixedOptions):
 
     Shape: (..., n) -> (..., n), n a multiple of group_size.
 
-    Example:
+    Examples:
         >>> GroupSort(2)(torch.tensor([3.0, 1.0, 2.0, 5.0]))
         tensor([1., 3., 2., 5.])
     """
@@ -80,7 +80,7 @@ class Householder(FixedOptions, FullPrecision):
         learned: whether the directions are trained.
         directions: start values, shape (features // group_size, group_size).
 
-    Example:
+    Examples:
         >>> Householder(4)(torch.tensor([3.0, 1.0, 2.0, 5.0])).detach().round(decimals=5)
         tensor([1., 3., 2., 5.])
     """

@@ -36,7 +36,7 @@ class ConvexMLP(PromiseRecord, PromiseConstants):
 
     Shape: (..., n_features) -> (..., out_features).
 
-    Example:
+    Examples:
         >>> f = ConvexMLP(SlopeBounds.from_monotonic_cst([+1, -1], max_slope=2.0), hidden=(16, 16))
         >>> x = torch.randn(100, 2, requires_grad=True)
         >>> (slope,) = torch.autograd.grad(f(x).sum(), x)

@@ -34,7 +34,7 @@ class WithFreeBranch(FixedOptions):
 
     Shape: x (..., n_features), u whatever the branch takes -> (..., out_features).
 
-    Example:
+    Examples:
         >>> slopes = SlopeBounds.from_monotonic_cst([1, 0, 0], 1.0)  # one increasing feature, two branch outputs
         >>> f = WithFreeBranch(ConvexMLP(slopes), nn.Linear(10, 2), branch_features=2)
         >>> f(torch.randn(5, 1), torch.randn(5, 10)).shape

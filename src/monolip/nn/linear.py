@@ -37,7 +37,7 @@ class LipschitzLinear(ConstrainedLayer):
 
     Shape: (..., in_features) -> (..., out_features).
 
-    Example:
+    Examples:
         >>> layer = LipschitzLinear(3, 2, Norm.LINF_TO_LINF, bound=0.5)
         >>> _ = layer.weight.data.fill_(100.0)
         >>> round(Norm.LINF_TO_LINF.of(layer.effective_weight.detach()), 6)

@@ -35,7 +35,7 @@ class LipschitzMLP(LipschitzSequential):
 
     Shape: (..., in_features) -> (..., out_features).
 
-    Example:
+    Examples:
         >>> g = LipschitzMLP(3, 1, hidden=(16, 16), bound=2.0)
         >>> g.lipschitz_bound, [norm.name for norm in g.norms]
         (2.0, ['L1_TO_LINF', 'LINF_TO_LINF', 'LINF_TO_LINF'])

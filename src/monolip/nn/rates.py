@@ -22,7 +22,7 @@ def parameter_groups(model: nn.Module, lr: float) -> list[dict[str, Any]]:
     Adam moves every entry by about lr, however small it is. In a row whose entries add up to 1 that is enormous when
     the row is wide, and wider networks would train worse. Convex form needs no such care (its rows are softmaxes).
 
-    Example:
+    Examples:
         >>> import torch
         >>> from monolip.nn import LipschitzMLP
         >>> optimiser = torch.optim.Adam(parameter_groups(LipschitzMLP(3, hidden=(64, 64)), lr=0.01))

@@ -29,7 +29,7 @@ class LipschitzSequential(PromiseRecord):
     Accepts LipschitzLinear, LipschitzConv2d, GroupSort, Householder and element-wise 1-Lipschitz activations of
     torch. Anything else states no Lipschitz constant and is refused.
 
-    Example:
+    Examples:
         >>> g = LipschitzSequential(
         ...     LipschitzLinear(3, 8, Norm.L1_TO_LINF, bound=2.0),
         ...     GroupSort(2),

@@ -54,7 +54,7 @@ class SlopeBounded(PromiseRecord, PromiseConstants):
 
     Shape: (..., n_features) -> (..., out_features).
 
-    Example:
+    Examples:
         >>> slopes = SlopeBounds.from_paper(1.0, [1, 0])
         >>> f = SlopeBounded(LipschitzMLP(2, hidden=(16, 16)), slopes)
         >>> x = torch.randn(100, 2, requires_grad=True)

@@ -26,7 +26,7 @@ class TemperatureCrossEntropy(nn.Module):
 
     Shape: outputs (..., n_classes) and labels (...,) of class numbers -> a scalar, or (...,) for "none".
 
-    Example:
+    Examples:
         >>> import torch
         >>> loss = TemperatureCrossEntropy(256.0)
         >>> outputs, labels = torch.tensor([[0.01, 0.0], [0.0, 0.02]]), torch.tensor([0, 1])

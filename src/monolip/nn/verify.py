@@ -112,7 +112,7 @@ def verify(
 
     Nothing is said about points outside the box, nor about rounding when the network is evaluated.
 
-    Example:
+    Examples:
         >>> import torch
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))
         >>> with torch.no_grad():

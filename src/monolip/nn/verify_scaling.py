@@ -51,7 +51,7 @@ class ScaledNetwork:
 class Scaling:
     """The network of the unit box as floats and exponents, read once; `of` scales it for the slopes of one feature.
 
-    Example:
+    Examples:
         >>> from fractions import Fraction
         >>> layer = ExactLayer([[Fraction(10**30), Fraction(0)]], [Fraction(-(10**30))], False)
         >>> Scaling([layer]).of(0, 1.0).layers[0].weight.round(2), Scaling([layer]).of(0, 1.0).slope_units >= 1e30

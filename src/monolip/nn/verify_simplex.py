@@ -23,7 +23,7 @@ class OutOfTimeError(Exception):
 def inside(rows: Sequence[Row], offsets: Sequence[Fraction], d: int, until: float, deep: bool = False) -> Row | None:
     """A point of (-1, 1)^d with rows u + offsets > 0; None where there is none. deep: far from the borders.
 
-    Example:
+    Examples:
         >>> one, thin = Fraction(1), Fraction(1, 10**30)
         >>> [inside([[one], [-one]], [-one / 2, one / 2 + width], 1, float("inf")) is None for width in (thin, -thin)]
         [False, True]
