@@ -58,7 +58,7 @@ clean:
 
 # On a machine with a CUDA device (its own torch build is used, nothing is installed).
 test-cuda:
-	PYTHONPATH=src $(PYTHON) -m pytest -q --noconftest -W default tests/nn/test_cuda.py tests/nn/test_cuda_layers.py
+	PYTHONPATH=src $(PYTHON) -m pytest -q --noconftest -W default tests/nn/test_cuda.py tests/nn/test_cuda_layers.py tests/nn/test_cuda_fit.py
 
 # The paper's experiments, figures and report (paper/README.md); --fast takes minutes on two cores.
 # Data comes from MONOLIP_DATA, or a folder shared/data beside the checkout, else from the user's cache or its source.

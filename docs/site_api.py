@@ -14,6 +14,7 @@ API = {
     "api/certify.md": ("Certificates, robustness, audit", "monolip.certify"),
     "api/export.md": ("Export and import", "monolip.export"),
     "api/report.md": ("Reports and plots", "monolip.report"),
+    "api/distributed.md": ("On Ray", "monolip.distributed"),
     "api/errors.md": ("Errors", "monolip.errors"),
 }
 

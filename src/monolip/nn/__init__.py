@@ -12,6 +12,11 @@ from .activations import GroupSort, Householder
 from .conv import LipschitzConv2d
 from .convex_layers import MixingLinear, SlopeLinear
 from .convex_mlp import ConvexMLP
+from .fit import Fit, fit
+from .fit_group import process_group
+from .fit_lanes import Lanes
+from .fit_plan import FitPlan
+from .fit_start import start_network
 from .free_branch import WithFreeBranch
 from .linear import LipschitzLinear
 from .mlp import LipschitzMLP
@@ -24,8 +29,11 @@ from .verify import Verification, verify
 
 __all__ = [
     "ConvexMLP",
+    "Fit",
+    "FitPlan",
     "GroupSort",
     "Householder",
+    "Lanes",
     "LipschitzConv2d",
     "LipschitzLinear",
     "LipschitzMLP",
@@ -37,8 +45,11 @@ __all__ = [
     "TemperatureCrossEntropy",
     "Verification",
     "WithFreeBranch",
+    "fit",
     "init",
     "parameter_groups",
+    "process_group",
     "project_",
+    "start_network",
     "verify",
 ]

@@ -20,6 +20,7 @@ from monolip.nn.verify_milp import smallest_slope
 from monolip.nn.verify_scaling import ScaledNetwork, Scaling
 from monolip.nn.verify_simplex import OutOfTimeError
 from monolip.nn.verify_witness import Witness, region_witness, sampled_witness, witness_of
+from monolip.rounding import digits_down
 
 __all__ = ["Verdict", "Verification", "verify"]
 
@@ -67,8 +68,8 @@ class Verification:
         lines = [f"{self.answer} on the box, over the real numbers, slopes down to -{self.tolerance:g} allowed"]
         for v in self.verdicts:
             way = "increasing" if v.direction > 0 else "decreasing"
-            how = "exactly" if v.exact else "by the solver"
-            text = f"{v.feature:{width}}  {way}  {v.answer:14}  slope in its sense >= {v.slope_bound:.3g}, {how}"
+            how, least = "exactly" if v.exact else "by the solver", digits_down(v.slope_bound, 3)
+            text = f"{v.feature:{width}}  {way}  {v.answer:14}  slope in its sense >= {least:.3g}, {how}"
             if v.counterexample is not None:
                 j = int(np.flatnonzero(v.counterexample.low != v.counterexample.high)[0])
                 ends = f"{v.counterexample.low[j]:.6g} -> {v.counterexample.high[j]:.6g}"

@@ -1,0 +1,95 @@
+"""The tables of docs/howto/gpu.md, search.md and distributed.md, from benchmarks/results.
+
+python docs/scale_tables.py        rewrites what stands between <!-- name --> and <!-- /name -->
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent
+RESULTS = DOCS.parent / "benchmarks" / "results"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    lines = [list(head), *[[str(cell) for cell in row] for row in rows]]
+    lines.insert(1, ["---", *["---:"] * (len(lines[0]) - 1)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def gpu_step(data: dict[str, Any]) -> str:
+    found = data["gpu"]["results"]["step"]
+    rows = [
+        (name, f"{ms:.2f}", f"{found['times_faster'][name]:.1f}x", found.get(f"{name}: seconds to start", "-"))
+        for name, ms in found["ms_per_step"].items()
+    ]
+    return table([data["gpu"]["results"]["gpu"], "ms a step", "against the reference", "seconds to start"], rows)
+
+
+def gpu_widths(data: dict[str, Any]) -> str:
+    found = [row for part in ("gpu", "cpu") for row in data.get(part, {"results": {"widths": []}})["results"]["widths"]]
+    names = list(dict.fromkeys(row["by"] for row in found))
+    sizes = list(dict.fromkeys((row["width"], row["batch"]) for row in found))
+    rates = {(row["by"], row["width"], row["batch"]): row["rows_per_second"] for row in found}
+    rows = [
+        (f"{width}, batch {batch}", *(_thousands(rates.get((name, width, batch))) for name in names))
+        for width, batch in sizes
+    ]
+    return table(["width, thousand rows/s", *names], rows)
+
+
+def search_rate(data: dict[str, Any]) -> str:
+    rows = [
+        (r["search"], r["workers"], f"{r['fits_per_minute']:,}", r["ms_cpu_per_fit"])
+        for r in data["results"]
+    ]  # fmt: skip
+    load = data["settings"]["load"][0]
+    made = table(["search", "processes", "fits a minute", "ms of processor time a fit"], rows)
+    return f"{made}\n\nMeasured on {data['machine']['cores']} cores, others' load before the start: {load}."
+
+
+def ray_scaling(data: dict[str, Any]) -> str:
+    found = data["results"]
+    rates = found["rows_per_second"]
+    rows = [
+        ("`fit_on_ray`", f"{rates['one']:,}", f"{rates['two']:,}", f"{found['weak_scaling']:.0%}"),
+        (
+            "two fits that know nothing of each other", f"{rates['independent one']:,}",
+            f"{rates['independent two']:,}", f"{found['weak_scaling_of_the_machine']:.0%}",
+        ),
+    ]  # fmt: skip
+    made = table(["rows a second", "one worker", "two workers", "efficiency"], rows)
+    load = data["settings"]["load"][0]
+    return f"{made}\n\nMeasured on {data['machine']['cores']} cores, others' load before the start: {load}."
+
+
+def _thousands(value: float | None) -> str:
+    return "-" if value is None else f"{value / 1000:,.0f}"
+
+
+BLOCKS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
+    "gpu_step": ("howto/gpu.md", "gpu_training", gpu_step),
+    "gpu_widths": ("howto/gpu.md", "gpu_training", gpu_widths),
+    "search_rate": ("howto/search.md", "search_rate", search_rate),
+    "ray_scaling": ("howto/distributed.md", "ray_scaling", ray_scaling),
+}
+
+
+def main() -> None:
+    for name, (page, result, make) in BLOCKS.items():
+        source = RESULTS / f"{result}.json"
+        if not source.exists():
+            continue
+        path = DOCS / page
+        block = f"<!-- {name} -->\n{make(json.loads(source.read_text()))}\n<!-- /{name} -->"
+        before, _, after = re.split(rf"(<!-- {name} -->\n.*?<!-- /{name} -->)", path.read_text(), flags=re.S)
+        path.write_text(before + block + after)
+        print(f"{name}: {path.relative_to(DOCS.parent)}")
+
+
+if __name__ == "__main__":
+    main()

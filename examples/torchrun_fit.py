@@ -1,0 +1,66 @@
+"""Fit one network on a table with any number of processes: the same program for torchrun, Slurm and TorchDistributor.
+
+    torchrun --standalone --nproc-per-node 2 examples/torchrun_fit.py --out network.safetensors
+
+Started as `python examples/torchrun_fit.py` it is a single process, and comes to the same network up to rounding.
+The table is a folder with x.npy and y.npy; processes map the files into memory and read their own rows alone. Without
+--table a small one is made up.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from monolip import SlopeBounds
+from monolip.nn import ConvexMLP
+from monolip.nn.fit import Epoch, fit
+from monolip.nn.fit_group import process_group
+from monolip.nn.fit_lanes import Lanes
+from monolip.nn.fit_plan import FitPlan
+
+
+def made_up(rows: int = 4096) -> tuple[np.ndarray, np.ndarray]:
+    x = np.random.default_rng(0).normal(size=(rows, 4))
+    return x, np.maximum(x[:, 0], x[:, 1]) - 0.5 * x[:, 2] + 0.1 * x[:, 3]
+
+
+def opened(folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
+    if folder is None:
+        return made_up()
+    return np.load(folder / "x.npy", mmap_mode="r"), np.load(folder / "y.npy", mmap_mode="r")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--table", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("network.safetensors"))
+    parser.add_argument("--checkpoint", type=Path)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--float64", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    plan = FitPlan(epochs=options.epochs, batch=options.batch)
+    with process_group() as (rank, world):
+        x, y = opened(options.table)
+        own = Lanes(plan, len(x), rank, world).rows
+        torch.manual_seed(0)  # every process builds the same network
+        slopes = SlopeBounds.from_monotonic_cst([1, 1, -1, *[0] * (x.shape[1] - 3)], max_slope=2.0)
+        model = ConvexMLP(slopes, hidden=(16, 16), dtype=torch.float64 if options.float64 else None)
+
+        def tell(epoch: Epoch) -> None:
+            if rank == 0:
+                print(f"epoch {epoch.number}: loss {epoch.loss:.5f}", flush=True)
+
+        done = fit(model, x[own], y[own], plan, n_rows=len(x), checkpoint=options.checkpoint, on_epoch=tell)
+        if rank == 0:
+            done.network.save(options.out)
+            print(f"{world} processes, {done.rows_per_second:,.0f} rows/s; wrote {options.out}")
+
+
+if __name__ == "__main__":
+    main()

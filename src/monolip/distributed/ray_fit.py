@@ -1,0 +1,223 @@
+"""fit_on_ray: `monolip.nn.fit` on the workers of Ray Train, the table in Ray Data.
+
+Nothing of monolip is pickled: promise, sizes and plan travel as plain values, checkpoints and the network as
+safetensors files.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from monolip.distributed.worker_error import WorkerError
+from monolip.errors import InputError
+from monolip.frozen import FrozenNetwork
+from monolip.slopes import SlopeBounds
+
+if TYPE_CHECKING:
+    from monolip.nn.fit_plan import FitPlan
+
+__all__ = ["RayFit", "fit_on_ray"]
+
+STATE, NETWORK = "fit.safetensors", "network.safetensors"
+
+
+@dataclass(frozen=True)
+class RayFit:
+    """network: frozen, proved again when it was read from its file. losses: mean training loss of each epoch.
+
+    epoch_seconds, rows_per_second: as in `monolip.nn.fit.Fit`, of the last (or only) start of the workers.
+    """
+
+    network: FrozenNetwork
+    losses: tuple[float, ...]
+    epoch_seconds: tuple[float, ...]
+    rows_per_second: float
+
+
+def fit_on_ray(
+    dataset: Any,
+    target: str,
+    slopes: SlopeBounds,
+    plan: FitPlan | None = None,
+    *,
+    hidden: Sequence[int] = (32, 32),
+    out_features: int = 1,
+    workers: int = 2,
+    storage: str | PathLike[str],
+    name: str = "monolip",
+    max_failures: int = 3,
+    seed: int = 0,
+    resources: dict[str, float] | None = None,
+    on_epoch: Callable[[int, int, float], None] | None = None,
+) -> RayFit:
+    """Fit a ConvexMLP on a Ray Dataset with `workers` processes; the result is that of one process up to rounding.
+
+    After each epoch rank 0 hands a checkpoint to Ray Train, which collects them every few seconds. When a worker dies
+    (killed, out of memory, its machine gone), Ray starts all of them again from the last one it collected,
+    `max_failures` times: the epochs of the last seconds are done again, with the same result.
+
+    Args:
+        dataset: ray.data.Dataset with the target and a column for each feature name of `slopes`; numbers only. Every
+            worker holds its own share of the rows in memory.
+        target: name of the target column.
+        slopes: the promise, with feature names.
+        plan: how to train; the number of workers has to divide its lanes. device="cuda" gives each worker a GPU.
+        hidden, out_features: of the network; seed: of its start.
+        storage, name: folder (shared by all machines, or an address Ray can write to) and run of the checkpoints.
+        resources: of each worker, e.g. {"CPU": 4}; None: one CPU.
+        on_epoch: called on every worker as on_epoch(rank, epochs_done, loss).
+    """
+    from monolip.nn.fit_plan import FitPlan
+
+    train = import_module("ray.train")
+    plan = plan or FitPlan()
+    names = _features(dataset, slopes, target)
+    config = {
+        "names": names, "target": target, "lower": slopes.lower.tolist(), "upper": slopes.upper.tolist(),
+        "hidden": [int(width) for width in hidden], "out_features": int(out_features), "seed": int(seed),
+        "plan": asdict(plan), "n_rows": int(dataset.count()), "on_epoch": on_epoch,
+    }  # fmt: skip
+    options = {"max_failures": max_failures, "storage_path": str(storage), "name": name}
+    trainer = _trainer(dataset, config, plan, workers, resources or {"CPU": 1}, options)
+    try:
+        result = trainer.fit()
+    except train.TrainingFailedError as error:
+        raise WorkerError(
+            f"a fit on Ray may lose workers {max_failures} times; it lost them once more: {_short(error)}; repair what "
+            f"they name and call again with the same storage and name: the last checkpoint under {storage}/{name} is "
+            "whole, and the fit goes on from it."
+        ) from error
+    return _result(result)
+
+
+def _trainer(
+    dataset: Any, config: dict[str, Any], plan: FitPlan, workers: int, resources: dict[str, float], run: dict[str, Any]
+) -> Any:
+    train = import_module("ray.train")
+    failures = train.FailureConfig(max_failures=run.pop("max_failures"))
+    return import_module("ray.train.torch").TorchTrainer(
+        _work,
+        train_loop_config=config,
+        scaling_config=train.ScalingConfig(
+            num_workers=workers, use_gpu=plan.device == "cuda", resources_per_worker=resources
+        ),
+        run_config=train.RunConfig(
+            failure_config=failures, checkpoint_config=train.CheckpointConfig(num_to_keep=2), **run
+        ),
+        datasets={"train": dataset},
+        dataset_config=_by_lanes(plan, config["n_rows"]),
+    )
+
+
+def _features(dataset: Any, slopes: SlopeBounds, target: str) -> list[str]:
+    if slopes.feature_names is None:
+        raise InputError("columns are found by name; the slopes have no feature names; pass feature_names=[...].")
+    names, schema = list(slopes.feature_names), dataset.schema()
+    missing = [name for name in (*names, target) if name not in schema.names]
+    if missing:
+        raise InputError(f"every feature and the target is a column; {missing[:5]} are not; got {schema.names[:20]}.")
+    return names
+
+
+def _by_lanes(plan: FitPlan, n_rows: int) -> Any:
+    """Worker k gets the rows its lanes cover, in the table's order: that makes the batches those of one process."""
+
+    def configure(self: Any, datasets: Any, world_size: int, *args: Any, **kwargs: Any) -> Any:
+        from monolip.nn.fit_lanes import Lanes
+
+        whole = datasets["train"].copy(datasets["train"])
+        whole.context.execution_options.preserve_order = True
+        cuts = [Lanes(plan, n_rows, rank, world_size).rows.start for rank in range(1, world_size)]
+        whole = whole.materialize()
+        parts = whole.split_at_indices(cuts) if cuts else [whole]
+        return [{"train": part.iterator()} for part in parts]
+
+    return type("ByLanes", (import_module("ray.train").DataConfig,), {"configure": configure})()
+
+
+def _work(config: dict[str, Any]) -> None:
+    """What each worker does; Ray Train has joined the process group by now."""
+    from monolip.nn.fit import Epoch, fit
+    from monolip.nn.fit_plan import FitPlan
+    from monolip.nn.fit_start import start_network
+
+    train = import_module("ray.train")
+    rank = train.get_context().get_world_rank()
+    x, y = _rows(config["names"], config["target"], rank)
+    slopes = SlopeBounds(config["lower"], config["upper"], tuple(config["names"]))
+    model = start_network(slopes, config["out_features"], config["hidden"], seed=config["seed"])
+    folder = Path(tempfile.mkdtemp(prefix="monolip-"))
+
+    def report(epoch: Epoch) -> None:
+        kept = train.Checkpoint.from_directory(folder) if rank == 0 else None
+        train.report({"epoch": epoch.number, "loss": epoch.loss}, checkpoint=kept)
+        if config["on_epoch"] is not None:
+            config["on_epoch"](rank, epoch.number, epoch.loss)
+
+    try:
+        earlier = train.get_checkpoint()
+        if earlier is not None and rank == 0:
+            with earlier.as_directory() as before:
+                shutil.copy(Path(before) / STATE, folder / STATE)
+        plan = FitPlan(**config["plan"])
+        done = fit(model, x, y, plan, n_rows=config["n_rows"], checkpoint=folder / STATE, on_epoch=report)
+        kept = None
+        if rank == 0:
+            done.network.save(folder / NETWORK)
+            kept = train.Checkpoint.from_directory(folder)
+        times = {"epoch_seconds": list(done.epoch_seconds), "rows_per_second": done.rows_per_second}
+        train.report({"epoch": plan.epochs, "losses": list(done.losses), **times}, checkpoint=kept)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rows(names: list[str], target: str, rank: int) -> tuple[Any, Any]:
+    xs, ys = [], []
+    for batch in (
+        import_module("ray.train").get_dataset_shard("train").iter_batches(batch_size=None, batch_format="numpy")
+    ):
+        xs.append(np.column_stack([_numbers(batch, name, rank).astype(np.float32) for name in names]))
+        ys.append(_numbers(batch, target, rank))
+    return np.concatenate(xs), np.concatenate(ys)
+
+
+def _numbers(batch: dict[str, Any], name: str, rank: int) -> Any:
+    """A column of a block; one that is missing there (a partition with another schema) or holds no numbers is named."""
+    if name not in batch:
+        raise InputError(
+            f"every part of the table has the same columns; worker {rank} read a part without {name!r} (it has "
+            f"{sorted(batch)[:20]}); repair that file, or leave it out."
+        )
+    values = np.asarray(batch[name])
+    if values.dtype.kind not in "biuf":
+        raise InputError(
+            f"columns of a fit hold numbers; worker {rank} read {values.dtype} in {name!r}; convert it, or encode its "
+            "categories first."
+        )
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise InputError(
+            f"columns of a fit hold finite numbers; worker {rank} read {int((~np.isfinite(values)).sum())} missing or "
+            f"infinite values in {name!r}; replace them first."
+        )
+    return values
+
+
+def _result(result: Any) -> RayFit:
+    with result.checkpoint.as_directory() as folder:
+        network = FrozenNetwork.load(Path(folder) / NETWORK)
+    facts = result.metrics
+    return RayFit(network, tuple(facts["losses"]), tuple(facts["epoch_seconds"]), float(facts["rows_per_second"]))
+
+
+def _short(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " / ".join([*lines[:2], *lines[-2:]] if len(lines) > 4 else lines)[:600]
