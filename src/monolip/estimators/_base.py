@@ -132,6 +132,35 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         table = table_like(X, self._schema, type(self).__name__)
         return self._predictor.exact, self._predictor.evaluate_exact(table)
 
+    def fit_stream(
+        self, source: Any, target: str, *, features: Any = None, sample_weight: str | None = None,
+        offset: str | None = None, checkpoint: str | PathLike[str] | None = None,
+    ) -> Self:  # fmt: skip
+        """Fit on Parquet, Arrow or Feather files larger than memory, in constant memory (docs/streaming.md).
+
+        source: a file, a directory (key=value folders are columns), a glob, or a list of these. target, sample_weight,
+        offset: names of columns; features: names of the others to learn from (None: all). checkpoint: a folder; the
+        same call goes on from it after a kill, to the same bits. Up to 262,144 rows this is `fit`, bit for bit; beyond,
+        a fit of a random part is trained further on the stream, as long as rows held out say that it gains.
+        """
+        from monolip.estimators.stream.fitting import fit_stream
+
+        more = {"features": features, "sample_weight": sample_weight, "offset": offset, "checkpoint": checkpoint}
+        fitted: Self = fit_stream(self, source, target, **more)
+        return fitted
+
+    def predict_stream(
+        self, source: Any, output: str | PathLike[str], *, keep: Any = (), offset: str | None = None,
+        exact: bool = False,
+    ) -> int:  # fmt: skip
+        """Predict files row by row, in their order, into one Parquet file that appears whole; the number of rows.
+
+        keep: columns to repeat, such as an identifier. Columns written: prediction, and P(class) of each class.
+        """
+        from monolip.estimators.stream.scoring import predict_stream
+
+        return predict_stream(self, source, output, keep=keep, offset=offset, exact=exact)
+
     @property
     def slopes_(self) -> SlopeTable:
         """What is guaranteed, per raw feature (and class), in raw units; print it."""

@@ -1,0 +1,42 @@
+"""pyarrow, imported when it is needed; and files it cannot read, called by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from os import PathLike
+from typing import Any, NoReturn
+
+from monolip.errors import InputError, MissingExtraError
+
+__all__ = ["kind_of", "refuse_file", "require_pyarrow"]
+
+NUMBER, LABEL, NOTHING = "numbers", "strings or categories", "nothing but nulls"
+
+
+def require_pyarrow(module: str = "pyarrow") -> Any:
+    """A module of pyarrow, or the line that installs it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError("pyarrow", "stream") from None
+
+
+def refuse_file(path: str | PathLike[str], reason: object) -> NoReturn:
+    """What is wrong with a file, in one line."""
+    text = " ".join(str(reason).split()).rstrip(".;") or type(reason).__name__
+    raise InputError(
+        f"a file of a stream is Parquet, Arrow or Feather, and whole; {path} cannot be read: {text[:300]}; replace it, "
+        "or leave it out."
+    ) from None
+
+
+def kind_of(field: Any) -> str:
+    """Numbers, labels, nothing but nulls, or the name of a type that is none of these."""
+    types, kind = require_pyarrow().types, field.type
+    if types.is_null(kind):
+        return NOTHING
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
+        return NUMBER
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind) or "string_view" in str(kind):
+        return LABEL
+    return str(kind)

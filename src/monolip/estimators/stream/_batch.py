@@ -1,0 +1,149 @@
+"""A record batch as raw columns, a target, weights and offsets; what is wrong with it is told with its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.errors import InputError
+from monolip.estimators._checks import LARGEST
+from monolip.estimators._tables import RawColumn, RawTable, _array_of, _from_series, refuse_infinite
+from monolip.estimators.stream._arrow import LABEL, NOTHING, require_pyarrow
+from monolip.estimators.stream.source import Source
+
+__all__ = ["Batch", "Layout", "read_batch", "target_values"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns are features, target, weight and offset."""
+
+    features: tuple[str, ...]
+    target: str
+    weight: str | None = None
+    offset: str | None = None
+    is_class: bool = False
+
+    @classmethod
+    def of(
+        cls, source: Source, target: str, features: Any, weight: str | None, offset: str | None, is_class: bool
+    ) -> Layout:
+        others = [name for name in (target, weight, offset) if name is not None]
+        source.require([target], "target=")
+        source.require(others[1:], "sample_weight= or offset=")
+        names = [n for n in source.columns if n not in others] if features is None else list(features)
+        if set(names) & set(others):
+            raise InputError(f"a target is no feature; got {sorted(set(names) & set(others))[0]!r} twice; drop one.")
+        if not names:
+            raise InputError("a model needs features; got none beside the target; name some.")
+        source.require(names, "features=")
+        return cls(tuple(names), target, weight, offset, is_class)
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.features, *(n for n in (self.target, self.weight, self.offset) if n is not None)]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows at positions first, first + 1, ...; target: numbers, or labels of classes."""
+
+    first: int
+    table: RawTable
+    target: NDArray[Any]
+    weight: FloatArray
+    offset: FloatArray
+
+    @property
+    def n_rows(self) -> int:
+        return self.table.n_rows
+
+    @property
+    def positions(self) -> NDArray[np.uint64]:
+        return np.arange(self.first, self.first + self.n_rows, dtype=np.uint64)
+
+
+def read_batch(rows: Any, first: int, layout: Layout, kinds: dict[str, str], path: str) -> Batch:
+    """rows: a record batch with the columns of the layout."""
+    with _naming(path):
+        columns = tuple(raw_column(rows.column(name), name, kinds[name]) for name in layout.features)
+        table = RawTable(columns, True, rows.num_rows)
+        refuse_infinite(table)
+        target = target_values(rows.column(layout.target), layout)
+        weight = _numbers(rows, layout.weight, "sample_weight", 1.0)
+        if (weight < 0).any():
+            raise InputError(f"sample weights are at least 0; got {weight.min():g}; drop those rows.")
+        return Batch(first, table, target, weight, _numbers(rows, layout.offset, "offset", 0.0))
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Errors of the block begin with the file."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def raw_column(values: Any, name: str, kind: str) -> RawColumn:
+    """As `read_table` reads a column of an Arrow table; labels by their dictionary, so that no row is looked at."""
+    arrow = require_pyarrow()
+    if kind == NOTHING or arrow.types.is_null(values.type):
+        gone = np.full(len(values), np.nan) if kind != LABEL else np.full(len(values), None, object)
+        return RawColumn(name, gone)
+    if kind != LABEL:
+        return _from_series(nw.from_native(arrow.chunked_array([values]), series_only=True), name)
+    own = arrow.types.is_dictionary(values.type)
+    coded = values if own else values.dictionary_encode()
+    distinct = [*coded.dictionary.to_pylist(), None]
+    codes = coded.indices.fill_null(len(distinct) - 1).to_numpy(zero_copy_only=False).astype(np.intp)
+    labels = _array_of(distinct)
+    column = RawColumn(name, labels[codes], () if own else None)
+    column.__dict__["factors"] = (labels, codes) if (codes == len(distinct) - 1).any() else (labels[:-1], codes)
+    return column
+
+
+def target_values(column: Any, layout: Layout) -> NDArray[Any]:
+    """Numbers, or labels of classes as fit would be given them."""
+    arrow, name = require_pyarrow(), layout.target
+    if column.null_count:
+        raise InputError(f"targets are known; got null in column {name!r}; drop those rows.")
+    kind = column.type
+    if layout.is_class and not (arrow.types.is_integer(kind) or arrow.types.is_boolean(kind)):
+        if arrow.types.is_floating(kind):
+            raise InputError(f"classes are whole numbers or strings; got {kind} in column {name!r}; convert it.")
+        return np.array(column.to_pylist(), dtype=object)
+    values = column.to_numpy(zero_copy_only=False)
+    if layout.is_class:
+        return np.asarray(values)
+    try:
+        numbers = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"the target of a regressor is numbers; got {kind} in column {name!r}; convert it.") from None
+    if not (np.abs(numbers) <= LARGEST).all():
+        raise InputError(
+            f"targets are finite, within +-{LARGEST:g}; got {numbers[~(np.abs(numbers) <= LARGEST)][0]} in column "
+            f"{name!r}; drop or fill those rows."
+        )
+    return numbers
+
+
+def _numbers(rows: Any, name: str | None, what: str, otherwise: float) -> FloatArray:
+    if name is None:
+        return np.full(rows.num_rows, otherwise)
+    column = rows.column(name)
+    try:
+        values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is numbers; got {column.type} in column {name!r}; convert it.") from None
+    if not (np.abs(values) <= LARGEST).all():
+        raise InputError(f"{what} is one finite number a row; got another in column {name!r}; fill or drop it.")
+    return values

@@ -1,0 +1,148 @@
+"""The fit of the sample: the recipe of `fit`, with ends, labels and missing values of the whole stream."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine.additive import Additive
+from monolip.engine.trainer import NetworkArrays
+from monolip.estimators._bounds import Boxes, make_boxes
+from monolip.estimators._fitting import Settings, _recipe
+from monolip.estimators._model_rows import ModelRows
+from monolip.estimators._preparing import choose_bins, learn_inputs, make_problem, penalties
+from monolip.estimators._promises import Promises
+from monolip.estimators._schema import Schema
+from monolip.estimators._tables import RawColumn, RawTable, _array_of
+from monolip.estimators._targets import Target
+from monolip.estimators.stream.sample import Sample
+from monolip.input_transform import InputTransform
+
+__all__ = ["Columns", "SampleFit", "fit_sample"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How cells become raw columns again: names, labels (None: numbers), and what a table's own type said of them."""
+
+    names: tuple[str, ...]
+    labels: tuple[NDArray[Any] | None, ...]
+    declared: tuple[tuple[Any, ...] | None, ...]
+
+    @classmethod
+    def of(cls, sample: Sample, names: tuple[str, ...], declared: tuple[tuple[Any, ...] | None, ...]) -> Columns:
+        labels = [
+            _array_of([*known, None]) if labelled else None
+            for known, labelled in zip(sample.labels, sample.labelled, strict=True)
+        ]
+        return cls(names, tuple(labels), declared)
+
+    def table(self, cells: FloatArray) -> RawTable:
+        """Raw columns of cells; a missing label is the last one of its list."""
+        found = []
+        for j, name in enumerate(self.names):
+            labels = self.labels[j]
+            if labels is None:
+                found.append(RawColumn(name, np.ascontiguousarray(cells[:, j])))
+                continue
+            codes = cells[:, j].astype(np.intp)
+            codes[codes < 0] = len(labels) - 1
+            found.append(_labelled(name, labels, codes, self.declared[j]))
+        return RawTable(tuple(found), True, len(cells))
+
+    def every_label(self, table: RawTable, sample: Sample) -> RawTable:
+        """A table to learn a schema from: the sample's numbers, and every label of the stream once."""
+        columns = list(table.columns)
+        for j, labels in enumerate(self.labels):
+            if labels is not None:
+                every = np.arange(len(labels) - (sample.missing[j] == 0), dtype=np.intp)
+                columns[j] = _labelled(self.names[j], labels, every, self.declared[j])
+        return RawTable(tuple(columns), True, table.n_rows)
+
+
+def _labelled(name: str, labels: NDArray[Any], codes: NDArray[np.intp], declared: tuple[Any, ...] | None) -> RawColumn:
+    known = [label for label in labels.tolist() if label is not None]
+    if known and not any(isinstance(label, str) for label in known):  # numbers that were called categories
+        numbers = np.array([*map(float, known), np.nan])
+        exact = any(isinstance(label, int) for label in known)
+        column = RawColumn(name, numbers[codes], declared, exact=labels[codes] if exact else None)
+        column.__dict__["factors"] = labels if exact else numbers.astype(object), codes
+        return column
+    column = RawColumn(name, labels[codes], declared)
+    column.__dict__["factors"] = labels, codes
+    return column
+
+
+@dataclass(frozen=True)
+class SampleFit:
+    """starts, networks: of each member the additive start it is anchored to and g around it (None: the start alone)."""
+
+    inputs: InputTransform
+    boxes: Boxes
+    target: Target
+    reach: FloatArray | None
+    honest: bool  # some column holds target means of the sample's rows
+    starts: tuple[Additive | None, ...]
+    networks: tuple[NetworkArrays | None, ...]
+    linear: tuple[NetworkArrays, ...]
+    batch_size: int
+    decay: float
+    steps: int
+    history: list[dict[str, Any]]
+    interrupted: bool
+
+
+def fit_sample(
+    table: RawTable, cells: FloatArray, columns: Columns, sample: Sample, schema: Schema, promises: Promises,
+    target: Target, settings: Settings, on_progress: Callable[..., None] | None,
+) -> SampleFit:  # fmt: skip
+    """As `fit_network` does it; calibrations also know the stream's ends, and whether anything is missing anywhere."""
+    rng = np.random.default_rng(settings.seed)
+    bins = settings.n_bins
+    if bins is None:
+        bins = choose_bins(table, schema, promises, target, settings.seed)
+    wider = columns.table(np.concatenate([cells, _ends(cells, sample)]))
+    inputs = learn_inputs(wider, schema, promises, _longer(target, wider.n_rows), bins)
+    boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
+    problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # make_problem has said it
+        rows = ModelRows(inputs, table, target, settings.seed)
+    recipe = _recipe(problem, penalties(inputs), target, settings, rng, time.perf_counter(), on_progress)
+    chosen, climbers = recipe.run()
+    networks = tuple(c.networks[chosen.rung] if c.finished is None else c.finished for c in climbers)
+    return SampleFit(
+        inputs, boxes, target, rows.reach, bool(rows.honest), tuple(c.anchored.start for c in climbers), networks,
+        tuple(c.anchored.linear() for c in climbers), recipe.batch_size, recipe._decay(max(chosen.rung - 1, 0)),
+        chosen.steps, recipe.history, recipe.interrupted,
+    )  # fmt: skip
+
+
+def _ends(cells: FloatArray, sample: Sample) -> FloatArray:
+    """Three rows: least values, largest values, and a missing one in every column where some are missing."""
+    rows = np.repeat(cells[:1], 3, axis=0)
+    for j, labelled in enumerate(sample.labelled):
+        if not labelled:
+            some = cells[~np.isnan(cells[:, j]), j]
+            middle = np.sort(some)[some.size // 2] if some.size else np.nan
+            known = sample.largest[j] >= sample.least[j]
+            rows[:, j] = [sample.least[j], sample.largest[j], middle] if known else np.nan
+        if sample.missing[j]:
+            rows[2, j] = -1 if labelled else np.nan
+    return rows
+
+
+def _longer(target: Target, n_rows: int) -> Target:
+    """The same target for a table with more rows, which count for nothing."""
+    n = len(target.y)
+    more = target.take(np.concatenate([np.arange(n), np.zeros(n_rows - n, np.int64)]))
+    weight = np.ones(n) if target.weight is None else target.weight
+    return replace(more, weight=np.concatenate([weight, np.zeros(n_rows - n)]))

@@ -1,0 +1,125 @@
+"""Targets of a sample, and of further rows in the same units, classes and class weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
+
+from monolip.errors import InputError
+from monolip.estimators._sampling import _shares
+from monolip.estimators._targets import _FAR, _LOG_LINK, Target, class_target, number_target
+from monolip.estimators.stream.sample import Sample
+from monolip.input_columns import plain_value
+
+__all__ = ["StreamTarget", "kinds_of"]
+
+FloatArray = NDArray[np.float64]
+
+
+def kinds_of(y: NDArray[Any], loss: str | None) -> NDArray[np.int64] | None:
+    """Under a log link whether a target is above zero, which may be rare; loss: None for classes."""
+    if loss not in _LOG_LINK:
+        return None
+    bad = y <= 0 if loss == "gamma" else y < 0
+    if bad.any():
+        need = "greater than 0" if loss == "gamma" else "at least 0"
+        raise InputError(f"a target of the {loss} loss is {need}; got {y[bad][0]:g}; use another loss.")
+    return (y > 0).astype(np.int64)
+
+
+def sampled_cells(sample: Sample) -> tuple[FloatArray, FloatArray | None]:
+    """Cells of the sample in order of position, and the weights that make up for what is rare and was kept whole."""
+    kinds = sorted(sample.strata)
+    there = np.array([sample.there[kind] for kind in kinds])
+    taken = there if there.sum() <= sample.capacity else _shares(there, sample.capacity)
+    parts = [sample.strata[kind].taken(int(count))[1] for kind, count in zip(kinds, taken, strict=True)]
+    cells = np.concatenate(parts)
+    order = np.argsort(cells[:, -1], kind="stable")
+    if len(kinds) == 1 or (there == taken).all():
+        return cells[order], None
+    weight = np.concatenate([np.full(len(p), n / len(p)) for p, n in zip(parts, there, strict=True)])
+    return cells[order], weight[order]
+
+
+@dataclass(frozen=True)
+class StreamTarget:
+    """sampled: the target of the sample. codes: of each class as first seen, its number in sorted order."""
+
+    sampled: Target
+    labels: NDArray[Any] | None
+    codes: NDArray[np.int64]
+    class_weight: FloatArray | None
+    weighted: bool
+    shifted: bool
+
+    @classmethod
+    def of_numbers(
+        cls,
+        cells: FloatArray,
+        extra: FloatArray | None,
+        loss: str,
+        parameter: float | None,
+        weighted: bool,
+        shifted: bool,
+    ) -> StreamTarget:
+        weight = cells[:, -3] if weighted else None
+        weight = extra if weight is None else weight if extra is None else weight * extra
+        offset = cells[:, -2] if shifted else None
+        target = number_target(cells[:, -4], loss, parameter, weight, offset, len(cells))
+        return cls(target, None, np.zeros(0, np.int64), None, weighted, shifted)
+
+    @classmethod
+    def of_classes(
+        cls,
+        cells: FloatArray,
+        extra: FloatArray | None,
+        sample: Sample,
+        class_weight: Any,
+        weighted: bool,
+        shifted: bool,
+    ) -> StreamTarget:
+        seen = list(sample.classes)
+        labels = np.array(seen, dtype=object if seen and isinstance(seen[0], str) else None)
+        if len(seen) < 2:
+            only = plain_value(seen[0])
+            raise InputError(f"a classifier needs rows of at least two classes; got only {only!r}; check the target.")
+        order = np.argsort(labels)
+        codes = np.empty(len(seen), np.int64)
+        codes[order] = np.arange(len(seen))
+        labels, rows = labels[order], np.array(sample.class_rows)[order]
+        by_class: FloatArray | None = None
+        if class_weight is not None:
+            balanced = isinstance(class_weight, str) and class_weight == "balanced"
+            by_class = rows.sum() / (len(rows) * rows) if balanced else compute_sample_weight(class_weight, labels)
+        made = cls(_nothing(labels), labels, codes, by_class, weighted, shifted)
+        target = made._classes(cells)
+        if extra is not None:
+            target = replace(target, weight=extra if target.weight is None else target.weight * extra)
+        return replace(made, sampled=target)
+
+    def of(self, cells: FloatArray) -> Target:
+        """The target of further rows."""
+        if self.labels is not None:
+            return self._classes(cells)
+        base, y, weight = self.sampled, cells[:, -4], cells[:, -3] if self.weighted else None
+        offset = cells[:, -2] if self.shifted else None
+        if base.link.name == "log":
+            return replace(base, y=y * np.exp(-base.shift), weight=weight, offset=offset)
+        y = ((y if offset is None else y - offset) - base.shift) / base.scale
+        y = y if base.loss.name == "squared" else np.clip(y, -_FAR, _FAR)
+        return replace(base, y=y, weight=weight, offset=None)
+
+    def _classes(self, cells: FloatArray) -> Target:
+        codes = self.codes[cells[:, -4].astype(np.int64)]
+        weight = cells[:, -3] if self.weighted else None
+        if self.class_weight is not None:
+            weight = self.class_weight[codes] * (1.0 if weight is None else weight)
+        return class_target(codes, self.labels, weight, cells[:, -2] if self.shifted else None)
+
+
+def _nothing(labels: NDArray[Any]) -> Target:
+    return class_target(np.zeros(0, np.int64), labels, None, None)

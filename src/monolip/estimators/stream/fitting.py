@@ -1,0 +1,246 @@
+"""fit_stream: a fit of files larger than memory, in constant memory, that survives being killed."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from monolip._version import __version__
+from monolip.errors import InputError
+from monolip.estimators._facts import Facts
+from monolip.estimators._fitting import Settings
+from monolip.estimators._freezing import freeze
+from monolip.estimators._held_out import HeldOut
+from monolip.estimators._progress import Display
+from monolip.estimators._promises import read_promises
+from monolip.estimators._schema import _wanted, learn_schema
+from monolip.estimators._tables import RawColumn, RawTable
+from monolip.estimators._watching import Silence, watched_by
+from monolip.estimators.checkpoint import Checkpoint
+from monolip.estimators.stream import _state
+from monolip.estimators.stream._arrow import LABEL
+from monolip.estimators.stream._batch import Layout, _naming
+from monolip.estimators.stream._buffers import Buffers
+from monolip.estimators.stream._members import pack_standing, unpack_standing
+from monolip.estimators.stream._plan import PER_BUFFER, Plan
+from monolip.estimators.stream._refining import Refiner, Standing
+from monolip.estimators.stream._sample_fit import Columns, SampleFit, fit_sample
+from monolip.estimators.stream._schedule import in_order, prefetched, read_stretches
+from monolip.estimators.stream._stream_target import StreamTarget, kinds_of, sampled_cells
+from monolip.estimators.stream._whole_fit import fit_whole
+from monolip.estimators.stream.sample import Sample
+from monolip.estimators.stream.source import Source
+
+__all__ = ["fit_stream"]
+
+PAUSE_SECONDS = 30.0  # between two writings of the state
+_PASS, _STRETCH = "pass.safetensors", "stretch.safetensors"
+
+
+def fit_stream(
+    model: Any, source: Any, target: str, *, features: Sequence[str] | None = None, sample_weight: str | None = None,
+    offset: str | None = None, checkpoint: str | PathLike[str] | None = None,
+) -> Any:  # fmt: skip
+    """`model.fit_stream(...)`: source is files, target and the others are names of columns.
+
+    Example:
+        >>> import tempfile, numpy as np, pyarrow, pyarrow.parquet
+        >>> from monolip import MonotonicRegressor
+        >>> folder, x = tempfile.mkdtemp(), np.linspace(0, 1, 300)
+        >>> pyarrow.parquet.write_table(pyarrow.table({"x": x, "y": np.sqrt(x)}), f"{folder}/a.parquet")
+        >>> model = MonotonicRegressor(monotonic_cst={"x": 1}, random_state=0).fit_stream(folder, target="y")
+        >>> model.slopes_["x"][0] >= 0
+        True
+    """
+    if model.warm_start:
+        raise InputError("a stream is fitted as a whole; got warm_start=True; set it to False.")
+    if checkpoint is not None and model.random_state is None:
+        raise InputError("a checkpoint continues the same fit, so it needs a seed; got random_state=None; set it.")
+    named = [n for n in (target, sample_weight, offset) if n is not None]
+    files = Source(source, None if features is None else [*features, *named])
+    layout = Layout.of(files, target, features, sample_weight, offset, model._is_classifier)
+    settings = model._settings()
+    plan = Plan.of(files, len(layout.features), settings)
+    kept = None if checkpoint is None else Checkpoint(checkpoint, _facts(model, files, layout, plan))
+    if files.n_rows > plan.capacity:
+        return _StreamFit(model, files, layout, settings, plan, kept).run()
+    with nullcontext() if kept is None else kept.watching():
+        return fit_whole(model, files, layout)
+
+
+def _facts(model: Any, files: Source, layout: Layout, plan: Plan) -> dict[str, Any]:
+    """Everything a bit of the result depends on."""
+    own = {name: value for name, value in model.get_params(deep=False).items() if name not in ("n_jobs", "verbose")}
+    return {
+        "estimator": type(model).__name__,
+        "files (sha256 of their listing)": files.digest,
+        "columns": [list(layout.features), layout.target, layout.weight, layout.offset],
+        "arguments": json.loads(json.dumps(own, default=repr)),
+        "plan": [plan.capacity, plan.held_out, plan.batch_rows, plan.n_passes],
+        "versions": {"monolip": __version__, "numpy": version("numpy"), "numba": version("numba")},
+        "processor": platform.machine(),
+    }
+
+
+class _StreamFit:
+    """One fit: the pass, the fit of its sample, training on the stream, freezing."""
+
+    def __init__(
+        self, model: Any, files: Source, layout: Layout, settings: Settings, plan: Plan, kept: Checkpoint | None
+    ) -> None:
+        self.model, self.files, self.layout, self.settings, self.plan = model, files, layout, settings, plan
+        self.kept = kept
+        self.folder: Path | None = None if kept is None else kept.folder
+        self.started = self.written = self.told = time.perf_counter()
+        self.loss = None if model._is_classifier else model.loss
+
+    def run(self) -> Any:
+        sample, declared = self._pass()
+        columns = Columns.of(sample, self.layout.features, declared)
+        cells, extra = sampled_cells(sample)
+        target = self._target(cells, extra, sample)
+        table = columns.table(cells)
+        model = self.model
+        schema = learn_schema(columns.every_label(table, sample), model.categorical_features)
+        promises = read_promises(
+            schema, model.monotonic_cst, model.slopes, model.max_slope, model.missing, target.labels
+        )
+        left = None if self.settings.max_time is None else max(1e-3, self.settings.max_time - self._seconds())
+        settings = replace(self.settings, max_time=left)
+        watching = nullcontext() if self.kept is None else self.kept.watching()
+        with watching, Display(model.verbose) as display:
+            fit = fit_sample(
+                table, cells, columns, sample, schema, promises, target.sampled, settings, display.update
+            )  # fmt: skip
+        del table, cells
+        made = Buffers(
+            self.files, self.layout, self.plan, sample, fit, target, columns, settings.hidden, settings.seed
+        )  # fmt: skip
+        self._finish(made, schema, promises, *self._refine(made, fit))
+        return model
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    def _pass(self) -> tuple[Sample, tuple[tuple[Any, ...] | None, ...]]:
+        """One pass over all rows, or the rest of it."""
+        labelled, declared = self._kinds()
+        is_class = self.layout.is_class
+        sample = Sample(labelled, self.plan.capacity, self.plan.held_out, self.settings.seed, is_class)
+        state = None if self.folder is None else _state.read_state(self.folder / _PASS)
+        done = 0 if state is None else _state.unpack_sample(sample, state)
+        pieces = in_order(self.files, self.plan.batch_rows)
+        batches = read_stretches(self.files, self.layout, pieces[done:], self.plan.batch_rows)
+        for number, batch in enumerate(prefetched(batches, 4), done + 1):
+            with _naming(self.files.path(self.files.groups[pieces[number - 1].group])):
+                sample.add(batch, kinds_of(batch.target, self.loss))
+            self._tell("pass", number, len(pieces))
+            if self._due() and number < len(pieces):
+                self._write(_PASS, _state.pack_sample(sample, number))
+        if done < len(pieces):
+            self._write(_PASS, _state.pack_sample(sample, len(pieces)))
+        if not sample.strata:
+            raise InputError("some row must count; got sample weights that are all zero; give a positive one.")
+        return sample, declared
+
+    def _kinds(self) -> tuple[tuple[bool, ...], tuple[tuple[Any, ...] | None, ...]]:
+        """Of each feature whether its values are labels, and what its type says of categories."""
+        names, arrow = self.layout.features, self.files.arrow
+        rows = next(iter(self.files.read(self.files.groups[0], list(names), self.plan.batch_rows)))
+        bare = RawTable(tuple(RawColumn(name, np.zeros(0)) for name in names), True, 0)
+        wanted = _wanted(self.model.categorical_features, bare)
+        labelled = tuple(self.files.kinds[name] == LABEL or j in wanted for j, name in enumerate(names))
+        declared = tuple(() if arrow.types.is_dictionary(rows.column(name).type) else None for name in names)
+        return labelled, declared
+
+    def _target(self, cells: Any, extra: Any, sample: Sample) -> StreamTarget:
+        has = (self.layout.weight is not None, self.layout.offset is not None)
+        if self.layout.is_class:
+            return StreamTarget.of_classes(cells, extra, sample, self.model.class_weight, *has)
+        return StreamTarget.of_numbers(cells, extra, self.model.loss, self.model.loss_parameter, *has)
+
+    def _refine(self, made: Buffers, fit: SampleFit) -> tuple[Refiner, Standing]:
+        held = made.sample.held_out_rows()
+        n_buffers = self.plan.n_buffers * self.plan.n_passes
+        refiner = Refiner(
+            fit,
+            made.problem(held) if len(held) else None,
+            n_buffers,
+            self.plan.batch_rows * PER_BUFFER,
+            self.settings.seed,
+            self.settings.n_threads,
+            None if self.settings.max_time is None else self.started + self.settings.max_time,
+        )
+        state = None if self.folder is None else _state.read_state(self.folder / _STRETCH)
+        standing = Standing(fit.networks, fit.networks) if state is None else unpack_standing(state)
+        if fit.interrupted:
+            refiner.interrupted = standing.finished = True
+            return refiner, standing
+
+        def keep(now: Standing, judged: bool) -> None:
+            self._tell("training", now.done, n_buffers, now.losses)
+            if judged or self._due():
+                self._write(_STRETCH, pack_standing(now))
+
+        with watched_by(Silence()):  # a buffer's training is kept as the networks it leads to
+            refiner.run(standing, made.problems, keep)
+        if not refiner.cut_short:
+            self._write(_STRETCH, pack_standing(standing))
+        return refiner, standing
+
+    def _finish(self, made: Buffers, schema: Any, promises: Any, refiner: Refiner, standing: Standing) -> None:
+        from monolip.estimators._base import _capped
+
+        model, fit, target = self.model, made.fit, made.fit.target
+        network = freeze(
+            refiner.whole(standing.best), fit.boxes.model, fit.boxes.raw, fit.inputs, target.link, scale=target.scale,
+            shift=target.shift,
+        )  # fmt: skip
+        if refiner.interrupted:
+            warnings.warn("fit_stream was interrupted; the model is the best one so far", stacklevel=4)
+        model._fitted, model._fitted_on = None, {}
+        model._adopt(network, schema)
+        calibration = None
+        if target.classes is not None and refiner.held_out is not None:
+            problem = refiner.held_out
+            codes = problem.rows_kept(np.arange(len(problem.data.y), dtype=np.int32))
+            cells = made.sample.held_out_rows()[codes]
+            weight = cells[:, -3] if self.layout.weight is not None else np.ones(len(cells))
+            known = made.target.codes[cells[:, -4].astype(np.int64)]
+            calibration = HeldOut(refiner.outputs(standing.best), known, weight).calibration(target.link)
+        history = [*fit.history, *_entries(standing)]
+        visited = standing.done * refiner.buffer_rows / self.files.n_rows
+        model._know(Facts(history, max(1, round(visited)), _capped(schema, promises), calibration))
+        if made.target.labels is not None:
+            model.classes_ = made.target.labels
+
+    def _due(self) -> bool:
+        return self.folder is not None and time.perf_counter() - self.written >= PAUSE_SECONDS
+
+    def _write(self, name: str, state: tuple[Any, Any]) -> None:
+        if self.folder is not None:
+            _state.write_state(self.folder / name, *state)
+            self.written = time.perf_counter()
+
+    def _tell(self, what: str, done: int, of: int, losses: Sequence[float] = ()) -> None:
+        if self.model.verbose and (time.perf_counter() - self.told > 5 or done == of):
+            self.told = time.perf_counter()
+            loss = f", hold-out loss {min(losses):.5g}" if losses else ""
+            print(f"fit_stream: {what} {done:,} of {of:,} after {self._seconds():.0f} s{loss}", file=sys.stderr)
+
+
+def _entries(standing: Standing) -> list[dict[str, Any]]:
+    pairs = zip(standing.rows, standing.losses, strict=True)
+    return [{"stream_rows": rows, "holdout_loss": loss} for rows, loss in pairs]

@@ -1,0 +1,148 @@
+"""predict_stream: predictions for files larger than memory, row by row in their order, to one Parquet file."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
+from sklearn.utils.validation import check_is_fitted
+
+from monolip.errors import InputError
+from monolip.estimators._schema import _refuse_other_types
+from monolip.estimators._tables import RawTable
+from monolip.estimators._targets import NO_OFFSET
+from monolip.estimators.stream._arrow import require_pyarrow
+from monolip.estimators.stream._batch import _naming, _numbers, raw_column
+from monolip.estimators.stream._schedule import prefetched, read_groups
+from monolip.estimators.stream.source import Source
+
+__all__ = ["predict_stream"]
+
+BATCH_ROWS, GROUP_ROWS = 2**16, 2**20
+
+
+def predict_stream(
+    model: Any, source: Any, output: str | PathLike[str], *, keep: Sequence[str] = (), offset: str | None = None,
+    exact: bool = False,
+) -> int:  # fmt: skip
+    """`model.predict_stream(...)`: the bits of predict, for every row of the files; returns how many there were.
+
+    Example:
+        >>> import tempfile, numpy as np, pyarrow, pyarrow.parquet
+        >>> from monolip import MonotonicRegressor
+        >>> folder, table = tempfile.mkdtemp(), pyarrow.table({"x": np.linspace(0, 1, 300)})
+        >>> model = MonotonicRegressor(monotonic_cst=[1], random_state=0).fit(table, np.arange(300.0))
+        >>> pyarrow.parquet.write_table(table, f"{folder}/a.parquet")
+        >>> model.predict_stream(f"{folder}/a.parquet", f"{folder}/b.parquet")
+        300
+        >>> found = pyarrow.parquet.read_table(f"{folder}/b.parquet")["prediction"].to_numpy()
+        >>> bool((found == model.predict(table)).all())
+        True
+    """
+    check_is_fitted(model)
+    names, path = list(model._schema.names), Path(output)
+    wanted = list(dict.fromkeys([*names, *keep, *([] if offset is None else [offset])]))
+    files = Source(source, wanted)
+    files.require(names, "the model")
+    for name in (*keep, *([] if offset is None else [offset])):
+        if name not in files.kinds:
+            files.require([name], "keep= or offset=")
+    if any(path.resolve() == file.path.resolve() for file in files.files):
+        raise InputError(f"predictions go into a file of their own; got {path}, which is read from; name another.")
+    if offset is not None and (exact or model.frozen_.link.n_outputs > 1):
+        if exact:
+            raise InputError("exact predictions are the deployed network's, without offsets; got one; leave it out.")
+        raise InputError(NO_OFFSET.format(model.frozen_.link.n_outputs))
+    rows = prefetched(_tables(files, wanted, names), 4)
+    try:
+        return _write(files.arrow, path, (_answer(model, part, keep, offset, exact) for part in rows))
+    finally:
+        rows.close()  # type: ignore[attr-defined]  # a generator: its thread ends with it
+
+
+def _tables(files: Source, wanted: list[str], names: list[str]) -> Iterator[tuple[Any, RawTable, str]]:
+    for group, rows in read_groups(files, wanted, BATCH_ROWS):
+        path = files.path(group)
+        with _naming(path):
+            columns = tuple(raw_column(rows.column(name), name, files.kinds[name]) for name in names)
+        yield rows, RawTable(columns, True, rows.num_rows), path
+
+
+def _answer(model: Any, part: tuple[Any, RawTable, str], keep: Sequence[str], offset: str | None, exact: bool) -> Any:
+    """A record batch: what is kept, the prediction, and for classes the probability of each."""
+    rows, table, path = part
+    network, arrow = model.frozen_, require_pyarrow()
+    with _naming(path):
+        _refuse_other_types(table, model._schema)
+        if exact:
+            fixed = model._predictor.exact
+            f = model._predictor.evaluate_exact(table)
+            answer, best = fixed.link.apply(f), fixed.decide(f) if network.link.labels is not None else None
+        else:
+            f = model._predictor.evaluate(table, effective_n_jobs(model.n_jobs))
+            if offset is not None:
+                f = f + _numbers(rows, offset, "offset", 0.0)[:, None]
+            answer = network.link.apply(f)
+            best = (f[:, 0] > 0).astype(np.int64) if f.shape[1] == 1 else f.argmax(axis=1)
+    found = {name: rows.column(name) for name in keep}
+    if network.link.labels is None:
+        found["prediction"] = arrow.array(answer)
+    else:
+        labels = list(network.link.labels)
+        found["prediction"] = arrow.array(labels).take(arrow.array(best))
+        found |= {f"P({label})": arrow.array(answer[:, k]) for k, label in enumerate(labels)}
+    return arrow.record_batch(found)
+
+
+def _write(arrow: Any, path: Path, batches: Iterator[Any]) -> int:
+    """One file that appears whole or not at all."""
+    parquet = require_pyarrow("pyarrow.parquet")
+    temporary = path.parent / f".monolip-{secrets.token_hex(8)}.part"
+    n_rows, writer = 0, None
+    try:
+        for group in _grouped(arrow, batches):
+            if writer is None:
+                writer = parquet.ParquetWriter(temporary, group.schema, compression="zstd", use_dictionary=False)
+            writer.write_table(group)
+            n_rows += group.num_rows
+        assert writer is not None, "a source has rows"
+        writer.close()
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except (OSError, arrow.ArrowException) as error:
+        raise InputError(
+            f"predictions are written whole; {path} could not be: {' '.join(str(error).split())}; make room, or name "
+            "another place. No file was left."
+        ) from error
+    finally:
+        if writer is not None and temporary.exists():
+            _drop(writer)
+        temporary.unlink(missing_ok=True)
+    return n_rows
+
+
+def _drop(writer: Any) -> None:
+    """Give a file up that cannot be finished."""
+    try:
+        writer.close()
+    except Exception:  # the disk is full: what it says has been said
+        return
+
+
+def _grouped(arrow: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    """Row groups of about a million rows."""
+    parts: list[Any] = []
+    for batch in batches:
+        parts.append(batch)
+        if sum(part.num_rows for part in parts) >= GROUP_ROWS:
+            yield arrow.Table.from_batches(parts)
+            parts = []
+    if parts:
+        yield arrow.Table.from_batches(parts)

@@ -1,0 +1,187 @@
+"""Bad input on the way: the message names the file, and the last checkpoint stays usable."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+import pyarrow.parquet as pq  # noqa: E402
+
+from monolip import MonotonicClassifier, MonotonicRegressor  # noqa: E402
+from monolip.errors import CheckpointError, InputError, MissingExtraError  # noqa: E402
+from monolip.estimators import checkpoint as checkpoints  # noqa: E402
+from monolip.estimators.stream import fitting  # noqa: E402
+
+from .streams import numbers, shrink, write  # noqa: E402
+
+
+def model(**more):
+    return MonotonicRegressor(monotonic_cst={"a": 1}, hidden_layer_sizes=(8,), random_state=0, **more)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write(tmp_path / "d", numbers(300))
+
+
+def change(folder, edit, k: int = 1):
+    path = folder / f"part-{k}.parquet"
+    pq.write_table(edit(pq.read_table(path)), path)
+
+
+def cast(name, kind):
+    def edit(table):
+        at = table.column_names.index(name)
+        return table.set_column(at, name, table.column(at).cast(kind))
+
+    return edit
+
+
+def refused(folder, pattern, kind=InputError, **more):
+    with pytest.raises(kind, match=pattern) as found:
+        model().fit_stream(folder, "y", **more)
+    assert str(found.value).count(";") >= 2  # rule; what was got; what to do
+
+
+def test_an_empty_file(folder):
+    (folder / "part-1.parquet").write_bytes(b"")
+    refused(folder, r"part-1.parquet cannot be read: it has no bytes; replace it")
+
+
+def test_a_file_that_is_something_else(folder):
+    (folder / "part-1.parquet").write_text("a,b\n1,2\n")
+    refused(folder, r"part-1.parquet cannot be read: it begins like none of them")
+
+
+@pytest.mark.parametrize("keep", [20, -30, -1])
+def test_a_file_that_was_cut_off(folder, keep):
+    path = folder / "part-2.parquet"
+    path.write_bytes(path.read_bytes()[:keep])
+    refused(folder, r"part-2.parquet cannot be read: ")
+
+
+def test_a_column_missing_in_one_partition(folder):
+    change(folder, lambda t: t.drop_columns(["c"]))
+    refused(folder, r"part-1.parquet has no 'c', which .*part-0.parquet has; add it")
+
+
+def test_a_column_that_appears_later(folder):
+    change(folder, lambda t: t.append_column("new", t.column("a")), 2)
+    refused(folder, r"part-2.parquet has 'new', which .*part-0.parquet has not; drop it")
+    model().fit_stream(folder, "y", features=["a", "b"])  # unless one says which columns to learn from
+
+
+def test_a_type_that_changes_between_files(folder):
+    change(folder, cast("b", pa.string()))
+    refused(folder, r"'b' holds strings or categories in .*part-1.parquet and numbers in .*part-0.parquet; convert")
+
+
+def test_numbers_may_differ_in_width(folder):
+    whole = model().fit_stream(folder, "y").frozen_.digest
+    change(folder, cast("d", pa.float64()))  # as exact in double precision
+    assert model().fit_stream(folder, "y").frozen_.digest == whole
+
+
+def test_a_column_of_dates(folder):
+    for k in range(3):
+        change(folder, lambda t: t.append_column("day", pa.array(np.arange(len(t))).cast(pa.timestamp("ms"))), k)
+    refused(folder, r"'day' of .*part-0.parquet holds timestamp\[ms\]; convert it")
+
+
+def test_files_without_rows_are_passed_over(folder):
+    whole = model().fit_stream(folder, "y").frozen_.digest
+    empty = pq.read_table(folder / "part-0.parquet").slice(0, 0)
+    pq.write_table(empty, folder / "part-00.parquet")
+    assert model().fit_stream(folder, "y").frozen_.digest == whole
+    for k in range(3):
+        change(folder, lambda t: t.slice(0, 0), k)
+    refused(folder, r"a stream has rows; got none in 4 file\(s\)")
+
+
+def test_values_that_cannot_be_learned_from(folder):
+    change(folder, lambda t: t.set_column(4, "y", pa.array(np.where(np.arange(len(t)) == 3, np.nan, 1.0))))
+    refused(folder, r"part-1.parquet: targets are finite.*got nan in column 'y'")
+    change(folder, lambda t: t.set_column(4, "y", pa.array([None] * len(t), pa.float64())))
+    refused(folder, r"part-1.parquet: targets are known; got null in column 'y'")
+
+
+def test_infinite_numbers_and_negative_weights_in_a_long_stream(monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    columns = {**numbers(3000), "w": np.ones(3000)}
+    columns["w"][1500] = -1.0
+    folder = write(tmp_path / "d", columns)
+    refused(folder, r"part-1.parquet: sample weights are at least 0; got -1; drop", sample_weight="w")
+    columns["b"][2500] = np.inf
+    refused(write(folder, columns), r"part-2.parquet: inputs must be finite", features=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("source", "pattern"),
+    [("nothing", "nothing does not; correct"), ("*.parquet", "matches none"), (".", "has none; name another")],
+)
+def test_sources_that_are_none(source, pattern, tmp_path):
+    refused(str(tmp_path / source), pattern)
+
+
+def test_a_table_is_no_source(folder):
+    refused(5, "got a int; pass paths, or call fit with a table")
+    refused([], "got an empty list; name some")
+    refused(folder, r"names a column of the files; got 'z', they have 'a', 'b'", features=["z"])
+    with pytest.raises(InputError, match="target= names a column"):
+        model().fit_stream(folder, "nope")
+    with pytest.raises(InputError, match="classes are whole numbers or strings; got double in column 'y'"):
+        MonotonicClassifier().fit_stream(folder, "y")
+    refused(folder, "a target is no feature; got 'y' twice", features=["a", "y"])
+
+
+@pytest.fixture
+def begun(monkeypatch, tmp_path):
+    """A long fit with a checkpoint after every batch and buffer, its folder, and the digest it should have."""
+    shrink(monkeypatch)
+    monkeypatch.setattr(fitting, "PAUSE_SECONDS", 0.0)
+    folder = write(tmp_path / "d", numbers(4000))
+    return folder, tmp_path / "c", model(max_iter=2).fit_stream(folder, "y").frozen_.digest
+
+
+def test_a_disk_that_fills_up_leaves_the_checkpoint_usable(begun, monkeypatch):
+    folder, kept, digest = begun
+    left, original = [30], os.fsync
+
+    def full(number):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        original(number)
+
+    monkeypatch.setattr(checkpoints.os, "fsync", full)
+    with pytest.raises(CheckpointError, match=r"pass.safetensors could not be: No space left on device; make room"):
+        model(max_iter=2).fit_stream(folder, "y", checkpoint=kept)
+    monkeypatch.setattr(checkpoints.os, "fsync", original)
+    assert not list(kept.glob("*.part"))
+    assert (kept / "pass.safetensors").exists()
+    assert model(max_iter=2).fit_stream(folder, "y", checkpoint=kept).frozen_.digest == digest
+
+
+def test_a_file_that_rots_during_the_fit_leaves_the_checkpoint_usable(begun):
+    folder, kept, digest = begun
+    path = folder / "part-1.parquet"
+    good = path.read_bytes()
+    bad = bytearray(good)
+    bad[len(bad) // 8 : len(bad) // 8 + 3000] = bytes(3000)  # pages, not the footer
+    path.write_bytes(bytes(bad))
+    with pytest.raises(InputError, match=re.escape(str(path))):
+        model(max_iter=2).fit_stream(folder, "y", checkpoint=kept)
+    path.write_bytes(good)
+    assert model(max_iter=2).fit_stream(folder, "y", checkpoint=kept).frozen_.digest == digest
+
+
+def test_without_pyarrow_the_line_that_installs_it_is_told(monkeypatch, folder):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=re.escape('pip install "monolip[stream]"')):
+        model().fit_stream(folder, "y")

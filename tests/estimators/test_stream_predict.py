@@ -1,0 +1,90 @@
+"""predict_stream: the bits of predict, row by row in the order of the files, in a file that appears whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+import pyarrow.parquet as pq  # noqa: E402
+
+from monolip import MonotonicClassifier, MonotonicRegressor  # noqa: E402
+from monolip.errors import InputError  # noqa: E402
+from monolip.estimators.stream import scoring  # noqa: E402
+
+from .streams import mixed, write  # noqa: E402
+
+FEATURES = ["a", "b", "c", "city"]
+QUICK = {"hidden_layer_sizes": (8,), "random_state": 0, "max_iter": 2}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return {**mixed(700), "id": np.arange(700)}
+
+
+@pytest.fixture(scope="module")
+def folder(rows, tmp_path_factory):
+    return write(tmp_path_factory.mktemp("p"), rows)
+
+
+@pytest.fixture(scope="module")
+def regressor(rows):
+    X = pa.table(rows).select(FEATURES)
+    return MonotonicRegressor(monotonic_cst={"a": 1}, **QUICK).fit(X, rows["y"])
+
+
+@pytest.mark.parametrize("batch", [64, 2**16])
+def test_numbers_in_order_with_keys_and_offsets(regressor, rows, folder, batch, monkeypatch, tmp_path):
+    monkeypatch.setattr(scoring, "BATCH_ROWS", batch)
+    monkeypatch.setattr(scoring, "GROUP_ROWS", 3 * batch)
+    out, X = tmp_path / "p.parquet", pa.table(rows).select(FEATURES)
+    assert regressor.predict_stream(folder, out, keep=["id", "city"]) == 700
+    found = pq.read_table(out)
+    assert found.column_names == ["id", "city", "prediction"]
+    assert (found["id"].to_numpy() == rows["id"]).all()
+    assert (found["prediction"].to_numpy() == regressor.predict(X)).all()
+    regressor.predict_stream(str(folder / "*.parquet"), out, offset="o")
+    assert (pq.read_table(out)["prediction"].to_numpy() == regressor.predict(X, rows["o"])).all()
+    regressor.predict_stream(folder, out, exact=True)
+    assert (pq.read_table(out)["prediction"].to_numpy() == regressor.predict(X, exact=True)).all()
+    assert [path.name for path in tmp_path.iterdir()] == ["p.parquet"]
+
+
+def test_classes_and_their_probabilities(rows, folder, tmp_path):
+    X, out = pa.table(rows).select(FEATURES), tmp_path / "p.parquet"
+    for labels in (np.where(rows["y"] > 0, "up", "down"), np.digitize(rows["y"], [-0.5, 0.5])):
+        model = MonotonicClassifier(**QUICK).fit(X, labels)
+        for exact in (False, True):
+            model.predict_stream(folder, out, exact=exact)
+            found = pq.read_table(out)
+            assert found["prediction"].to_pylist() == model.predict(X, exact=exact).tolist()
+            probabilities = np.stack([found[f"P({label})"].to_numpy() for label in model.classes_], axis=1)
+            assert (probabilities == model.predict_proba(X, exact=exact)).all()
+
+
+def test_what_goes_wrong_names_the_file_and_leaves_none(regressor, rows, tmp_path, monkeypatch):
+    folder, out = write(tmp_path / "d", rows), tmp_path / "o" / "p.parquet"
+    out.parent.mkdir()
+    change = pq.read_table(folder / "part-1.parquet")
+    pq.write_table(change.set_column(0, "a", pa.array([float("inf")] * len(change))), folder / "part-1.parquet")
+    with pytest.raises(InputError, match=r"part-1.parquet: .*infinity"):
+        regressor.predict_stream(folder, out)
+    pq.write_table(change.drop_columns(["b"]), folder / "part-1.parquet")
+    with pytest.raises(InputError, match=r"part-1.parquet has no 'b'"):
+        regressor.predict_stream(folder, out)
+    pq.write_table(change, folder / "part-1.parquet")
+    with pytest.raises(InputError, match="keep= or offset= names a column"):
+        regressor.predict_stream(folder, out, keep=["nobody"])
+    with pytest.raises(InputError, match="which is read from; name another"):
+        regressor.predict_stream(folder, folder / "part-0.parquet")
+    with pytest.raises(InputError, match=r"could not be: .*make room, or name another place"):
+        regressor.predict_stream(folder, tmp_path / "nowhere" / "p.parquet")
+
+    def full(number):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(scoring.os, "fsync", full)
+    with pytest.raises(InputError, match=r"p.parquet could not be: .*No space left on device"):
+        regressor.predict_stream(folder, out)
+    assert not list(out.parent.iterdir())
