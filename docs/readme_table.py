@@ -50,7 +50,7 @@ def table() -> str:
             *lines,
             "",
             f"{sets} open data sets, {folds}; the default's error over that of each (geometric mean); median seconds,",
-            "one thread. Trees choose among eight settings and refit; monolip runs with its defaults. A default fit takes "
+            "one thread. Trees choose among eight settings and refit; monolip runs with its defaults. A fit takes "
             f"{median(ratios):.2f}",
             "times one LightGBM fit without search (median). All of it, with the data sets that were lost:",
             "[benchmarks](docs/benchmarks.md).",
