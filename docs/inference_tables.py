@@ -23,8 +23,8 @@ turns. "batch": {settings["batch"]} rows in one call from Python, per row. "one 
 scoring function a row. "one from Python": the fastest function for one row. Instructions a row are callgrind's, of a
 build for AVX2 (valgrind knows no AVX-512): no noise, but other code than is timed.
 
-What each is given: headers, numba and LightGBM (compiled or not) doubles; ONNX Runtime (float32, transform in the
-graph, sums not in order), XGBoost and CatBoost floats; the reference package rows that were standardised and one-hot
+What each is given: headers, ONNX Runtime (float32, transform in the graph, sums not in order), XGBoost and CatBoost
+floats; numba and LightGBM (compiled or not) doubles; the reference package rows that were standardised and one-hot
 coded before the clock started. Ours have one member (`n_estimators=1`, `n_bins=0`): "large" two hidden layers of the
 width named, chosen to stay within 600 weights, "small" the narrowest whose validation loss is within half a percent
 of the best model's. The default estimator (two members of 32-32, 2300 weights and more) and float64 headers were not
@@ -91,7 +91,7 @@ def _verdict(found: dict[str, Any]) -> str:
         ratio = best["ns"]["batch"] * limit / weights
         lines.append(
             f"* {best['size']}, {best['name']}, inputs and sorts included: {ratio:.2f} times what its multiplications "
-            f"and additions take at this machine's limit, measured in the same run: {limit:.1f} multiply-adds (float32) a "
-            "nanosecond"
+            f"and additions take at this machine's limit, measured in the same run: {limit:.1f} multiply-adds "
+            "(float32) a nanosecond"
         )
     return ";\n".join(lines) + "."
