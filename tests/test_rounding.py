@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monolip.rounding import exact_sum_is, exact_sum_is_at_most, round_down, round_up
+from monolip.rounding import (
+    digits_down,
+    digits_up,
+    exact_sum_is,
+    exact_sum_is_at_most,
+    interval_text,
+    round_down,
+    round_up,
+)
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 RATIONALS = st.builds(lambda a, b, c: Fraction(a) * Fraction(b) + Fraction(c), FLOATS, FLOATS, FLOATS)
@@ -66,3 +74,21 @@ def test_the_smallest_excess_counts(terms):
 def test_a_sum_that_overflows_on_the_way_can_still_be_exact():
     assert exact_sum_is([1e308, 1e308, -1e308, -1e308, 1.0], 1.0)
     assert exact_sum_is_at_most([1e308, 1e308, -1e308, -1e308, 1.0], 1.0)
+
+
+@given(st.floats(allow_nan=False), st.integers(1, 15))
+def test_printed_bounds_stay_bounds_and_are_as_near_as_the_digits_allow(value, digits):
+    low, high = digits_down(value, digits), digits_up(value, digits)
+    assert low <= value <= high
+    shown = interval_text(value, value, digits)[1:-1].split(", ")
+    assert float(shown[0]) <= value <= float(shown[1])
+    if 1e-290 < abs(value) < 1e290:
+        assert high - low <= abs(value) * 10.0 ** (1 - digits) * (1 + 1e-9)
+        assert [float(text) for text in shown] == [low, high]
+
+
+@given(st.integers(-9999, 9999), st.integers(-8, 8))
+def test_a_number_of_few_digits_is_printed_as_it_is(whole, power):
+    value = float(f"{whole}e{power}")
+    assert digits_down(value, 4) == value == digits_up(value, 4)
+    assert "-0," not in interval_text(-0.0, value, 4)

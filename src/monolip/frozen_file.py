@@ -36,6 +36,7 @@ Tensors = dict[str, NDArray[np.float64]]
 
 FORMAT, VERSION = "monolip.FrozenNetwork", 1
 _MAX_HEADER = 64 * 2**20
+_CODE = (".pkl", ".pickle", ".joblib", ".pt", ".pth")  # who sees these names would unpickle the file
 
 
 def save(network: FrozenNetwork, path: str | PathLike[str], extra: Mapping[str, str] | None = None) -> None:
@@ -49,6 +50,8 @@ def save(network: FrozenNetwork, path: str | PathLike[str], extra: Mapping[str, 
         allowed = f"a model file has at most {_MAX_HEADER} bytes of names and categories"
         raise FrozenFileError(f"{allowed}; got {length}; merge rare categories, or shorten their names.")
     target = Path(path)
+    if target.suffix.lower() in _CODE:
+        raise FrozenFileError(f"a model file is data, no pickle; got the name {target.name!r}; end it in .safetensors.")
     temporary = target.parent / f".monolip-{secrets.token_hex(8)}.part"
     try:
         with temporary.open("xb") as file:  # an ordinary new file, with the permissions the user's umask gives

@@ -9,9 +9,18 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
+from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
-__all__ = ["exact_sum_is", "exact_sum_is_at_most", "round_down", "round_up"]
+__all__ = [
+    "digits_down",
+    "digits_up",
+    "exact_sum_is",
+    "exact_sum_is_at_most",
+    "interval_text",
+    "round_down",
+    "round_up",
+]
 
 
 def round_down(value: Fraction) -> float:
@@ -34,6 +43,40 @@ def round_up(value: Fraction) -> float:
     True
     """
     return 0.0 - round_down(-value)  # not `-round_down`: zero stays +0.0
+
+
+def digits_down(value: float, digits: int) -> float:
+    """The largest number of so many decimal digits (15 at most) that is not above `value`: a bound stays one in print.
+
+    A decimal stands for the float it is read as, so 0.1 is printed as 0.1.
+
+    >>> digits_down(1.23456, 4), digits_down(-1.23456, 4), digits_down(0.5, 4), digits_down(0.1, 4)
+    (1.234, -1.235, 0.5, 0.1)
+    """
+    if not value or not math.isfinite(value):
+        return value + 0.0  # -0.0 reads as 0
+    exact = Decimal(repr(float(value)))  # the shortest decimal that is read as this float
+    if len(exact.as_tuple().digits) <= digits:
+        return float(value)
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_FLOOR))
+
+
+def digits_up(value: float, digits: int) -> float:
+    """The smallest number of so many decimal digits that is not below `value`.
+
+    >>> digits_up(1.23456, 4), digits_up(-1.23456, 4), digits_up(2.0, 4)
+    (1.235, -1.234, 2.0)
+    """
+    return 0.0 - digits_down(-value, digits)
+
+
+def interval_text(lower: float, upper: float, digits: int) -> str:
+    """A proved interval in print: rounded outward.
+
+    >>> interval_text(0.0, 1.78241, 4), interval_text(1.23456, 1.23456, 4), interval_text(-0.5, 2.0, 3)
+    ('[0, 1.783]', '[1.234, 1.235]', '[-0.5, 2]')
+    """
+    return f"[{digits_down(lower, digits):.{digits}g}, {digits_up(upper, digits):.{digits}g}]"
 
 
 def exact_sum_is_at_most(terms: Iterable[float], bound: float) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import SlopeError
 from .floats import locked, to_floats
 from .monotonic_cst import by_position, check_names, read_directions, read_per_feature
-from .rounding import round_down, round_up
+from .rounding import interval_text, round_down, round_up
 
 __all__ = ["SlopeBounds"]
 
@@ -220,7 +220,7 @@ class SlopeBounds:
         for where in np.ndindex(self.lower.shape):
             low, up = self.lower[where], self.upper[where]
             word = "flat" if low == up == 0 else words[int(self.directions[where])]
-            rows.append((self._name(where, quote=False), word, f"[{low:g}, {up:g}]"))
+            rows.append((self._name(where, quote=False), word, interval_text(float(low), float(up), 6)))
         widths = [max(len(row[c]) for row in rows) for c in range(2)]
         return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows)
 

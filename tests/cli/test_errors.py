@@ -30,11 +30,22 @@ FILES = {
     "vast.csv": b"a,y\n1,1e300\n2,-1e300\n3,1e300\n",
     "good.csv": b"amount,colour,y\n"
     + b"".join(b"%d,%s,%d\n" % (i, [b"red", b"blue"][i % 2], i * 3) for i in range(40)),
+    "book.xlsx": b"PK\x03\x04" + bytes(60),
+    "comma.csv": b"a;y\n" + b"".join(b"%d,5;%d\n" % (i, i) for i in range(40)),
+    "money.csv": b"a,y\n" + b"".join(b'"$%d,039.11",%d\n' % (i, i) for i in range(40)),
+    "share.csv": b"a,y\n" + b"".join(b"%d%%,%d\n" % (i, i) for i in range(40)),
     "rules.toml": b'increasing = ["amont"]\n',
     "broken.toml": b"increasing = [",
     "key.toml": b'incresing = ["amount"]\n',
     "kind.toml": b'increasing = "amount"\n',
     "slopes.toml": b"[slopes]\namount = [1]\n",
+    "order.toml": b"[ordered]\ncolour = 5\n",
+    "orders.toml": b"[ordered]\ncolour = [[1], [2]]\n",
+    "days.toml": b"[ordered]\ncolour = [2020-01-01]\n",
+    "long.toml": b"[slopes]\namount = [0, 1" + b"0" * 400 + b"]\n",
+    "longer.toml": b"max_slope = 1" + b"0" * 5000 + b"\n",
+    "cap.toml": b"max_slope = 1" + b"0" * 400 + b"\n",
+    "deep.toml": b"increasing = " + b"[" * 3000 + b"]" * 3000 + b"\n",
     "pickle.pkl": b"\x80\x04N.",
     "list.json": b"[1, 2]",
 }
@@ -60,6 +71,11 @@ WRONG = [  # words, exit code, what the line says
     (["fit", "latin.csv", "-t", "y", "--encoding", "klingon"], 3, "one Python knows"),
     (["fit", "ragged.csv", "-t", "y"], 3, "Expected 2 columns, got 3"),
     (["fit", "bytes.csv", "-t", "y"], 3, "a CSV file is text"),
+    (["fit", "book.xlsx", "-t", "y"], 3, "Excel file or archive; save the sheet as CSV"),
+    (["fit", "comma.csv", "-t", "y", "-i", "a"], 3, "is text, such as '0,5'; pass --decimal"),
+    (["fit", "money.csv", "-t", "y"], 3, "remove '$' and ',' from the column"),
+    (["fit", "share.csv", "-t", "y"], 3, "remove '%' from the column"),
+    (["fit", "good.csv", "-t", "y", "-o", "m.pkl"], 3, "no pickle"),
     (["fit", "cut.parquet", "-t", "y"], 3, "could not be read"),
     (["fit", "cut.arrow", "-t", "y"], 3, "could not be read"),
     (["fit", "gaps.csv", "-t", "y"], 3, "1 missing values, the first in row 1"),
@@ -73,6 +89,9 @@ WRONG = [  # words, exit code, what the line says
     (["fit", "good.csv"], 2, "Missing option '--target'"),
     (["fit", "-t", "y"], 2, "one table is needed"),
     ([*GOOD, "-i", "amout"], 3, "did you mean 'amount'?"),
+    ([*GOOD, "-i", "amout"], 3, "--increasing names a column"),
+    ([*GOOD, "-d", "amout"], 3, "--decreasing names a column"),
+    ([*GOOD, "-i", "tuna"], 3, "there are 'amount', 'colour'"),
     ([*GOOD, "-i", "amount,color"], 3, "did you mean 'colour'?"),
     ([*GOOD, "-i", "amount", "-d", "amount"], 3, "one direction"),
     ([*GOOD, "-i", "colour"], 3, "[ordered] in a constraints file"),
@@ -87,7 +106,18 @@ WRONG = [  # words, exit code, what the line says
     ([*GOOD, "--constraints", "key.toml"], 3, "did you mean 'increasing'?"),
     ([*GOOD, "--constraints", "kind.toml"], 3, "a list of column names"),
     ([*GOOD, "--constraints", "slopes.toml"], 3, "two numbers"),
+    ([*GOOD, "--constraints", "order.toml"], 3, "a list of categories"),
+    ([*GOOD, "--constraints", "orders.toml"], 3, "a list of categories"),
+    ([*GOOD, "--constraints", "days.toml"], 3, "a list of categories"),
+    ([*GOOD, "--constraints", "long.toml"], 3, "two numbers"),
+    ([*GOOD, "--constraints", "longer.toml"], 3, "is none"),
+    ([*GOOD, "--constraints", "cap.toml"], 3, "above 0"),
+    ([*GOOD, "--constraints", "deep.toml"], 3, "is none"),
+    ([*GOOD, "--separator", "§"], 3, "one ASCII character"),
+    ([*GOOD, "--split", "nan"], 2, "got nan"),
     ([*GOOD, "--positive", "yes", "-i", "amount"], 3, "leave --positive out"),
+    ([*GOOD, "--positive", "yes"], 3, "leave --positive out"),
+    (["fit", "good.csv", "-t", "colour", "--positive", "1"], 3, "--positive names a class of the target; got '1'"),
     ([*GOOD, "--class-weight", "balanced"], 3, "--class-weight is for classification"),
     ([*GOOD, "--loss", "nonsense"], 3, "nonsense"),
     ([*GOOD, "--time", "soon"], 2, "like 90s or 5m"),
@@ -127,6 +157,13 @@ def test_an_error_is_one_line_that_says_what_to_do(words, code, text, folder: Pa
     assert done.out == ""
     assert done.err.count(";") >= 1  # rule; what was got; what to do
     assert sorted(os.listdir(folder)) == before  # nothing half-made stays
+
+
+def test_a_decimal_comma_is_read(folder: Path, line: Line):
+    done = line("fit", "comma.csv", "-t", "y", "-i", "a", "--decimal", ",", "--json")
+    assert done.code == 0, done.err
+    assert done.data["metrics"]["model"]["R2"] > 0.9
+    line("fit", "comma.csv", "-t", "y", "--categorical", "a", "--json")  # codes, if a person says so
 
 
 def test_another_encoding_is_read(folder: Path, line: Line):

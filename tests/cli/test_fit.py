@@ -132,3 +132,26 @@ def test_data_by_option_and_from_standard_input(fitted: Path, line: Line, tmp_pa
     monkeypatch.setattr(sys, "stdin", stdin)
     assert line("fit", "-", *FIT, "-o", tmp_path / "m", "--json").data["digest"] == expected
     assert line("fit", fitted / "loans.csv", "--data", fitted / "loans.csv", *FIT).code == Exit.USAGE
+
+
+def test_a_direction_that_rows_speak_against_is_told(fitted: Path, line: Line, tmp_path):
+    base = ("fit", fitted / "loans.csv", "-t", "price", "--drop", "id,default,purpose", "-o", tmp_path / "m")
+    wrong = line(*base, "--decreasing", "dti", "--json")
+    assert wrong.code == 0
+    assert wrong.data["replaced"] is False
+    assert "'dti' was promised to be decreasing and ended flat" in wrong.err
+    assert wrong.data["remarks"][0].endswith("the wrong way round?")
+    right = line(*base, "--increasing", "dti,age", "--decreasing", "income", "--positive", "x", "--json")
+    assert right.code == Exit.INPUT
+    right = line(*base, "--increasing", "dti,age", "--decreasing", "income")
+    assert right.err == ""  # age says nothing of the price
+    assert "m (replaced: a file of that name was there)" in right.out
+
+
+def test_what_missing_values_count_as_is_told_and_directions_only_where_there_are_some(fitted, line: Line, tmp_path):
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[missing]\nage = "lowest"\n')
+    base = ("fit", fitted / "loans.csv", "-t", "default", "--drop", "id,price", "-o", tmp_path / "m")
+    done = line(*base, "--constraints", rules)
+    assert "Missing values, proved too: age counts as the lowest" in done.out
+    assert "Directions are about" not in done.out

@@ -83,8 +83,29 @@ def test_ctrl_c_between_trainings_keeps_them(table: Path, line: Line, tmp_path, 
         done = line("fit", table, *FIT, "-o", out)
     monkeypatch.undo()
     assert done.code == Exit.INTERRUPTED
+    assert done.data["interrupted"] is True
+    assert (
+        f"{out} is the best model so far; trainings that are done are kept in {out}.checkpoint (5 of them)" in done.err
+    )
+    assert line("check", tmp_path / "cut.certificate.json", "--model", out).code == 0
     assert len(trainings(out)) == 5
     assert line("fit", table, *FIT, "-o", out, "--resume").data["trainings_resumed"] == 5
+
+
+def test_ctrl_c_before_any_training_keeps_nothing(table: Path, line: Line, tmp_path, stop_after, monkeypatch):
+    out = tmp_path / "cut"
+    with monkeypatch.context():
+        stop_after(0, KeyboardInterrupt())
+        done = line("fit", table, *FIT, "-o", out)
+    monkeypatch.undo()
+    assert done.code == Exit.INTERRUPTED
+    assert "run again" in done.err
+    assert out.exists()  # the additive start is a model
+    assert not out.with_name("cut.checkpoint").exists()
+    monkeypatch.setattr("monolip.cli._fit_work.read_data", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
+    done = line("fit", table, *FIT, "-o", tmp_path / "other")
+    assert (done.code, done.out) == (Exit.INTERRUPTED, "")
+    assert "interrupted before a model was saved; no training was done" in done.err
 
 
 def test_ctrl_c_in_a_training_saves_the_best_so_far(table: Path, line: Line, tmp_path, monkeypatch):

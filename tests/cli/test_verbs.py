@@ -149,6 +149,8 @@ def test_explain(fitted: Path, line: Line, model):
     assert "P(no)" in other.out
     for wrong in (
         ["--reference", "x"],
+        ["--reference", "²"],
+        ["--reference", "1" * 5000],
         ["--set", "dti"],
         ["--set", "dti=x"],
         ["--set", "dto=1"],
@@ -175,3 +177,48 @@ def test_report_writes_one_page(fitted: Path, line: Line, tmp_path):
     assert "EUR" in page
     assert line("report", fitted / "model.safetensors", "-t", "default").code == Exit.USAGE
     assert "did you mean 'purpose'?" in line(*words, "--group", "purpos", "-o", tmp_path / "r.html").err
+
+
+def test_a_report_without_targets_says_so_and_is_named_after_the_model(fitted: Path, line: Line, tmp_path):
+    words = ("report", fitted / "model.safetensors", "--no-baselines", "-o", tmp_path / "r.html")
+    done = line(*words, "--data", fitted / "loans.csv")
+    assert done.code == 0
+    assert "without --target the page says nothing about accuracy" in done.err
+    page = (tmp_path / "r.html").read_text()
+    assert "Model report: model<" in page
+    assert "Name a table and its --target on the command line" in page
+    assert "without DATA and --target" in line(*words).err
+
+
+def test_a_report_speaks_of_the_class_that_was_asked_for(fitted: Path, line: Line, tmp_path):
+    words = ("report", fitted / "model.safetensors", "-o", tmp_path / "r.html")
+    assert line(*words, "--positive", "no").code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "Raising dti never raises P(no)." in page
+    assert "Decide no above" in page
+    assert line(*words, "--positive", "maybe").code == Exit.INPUT
+
+
+def test_a_model_is_no_certificate(fitted: Path, line: Line):
+    done = line("check", fitted / "model.safetensors")
+    assert done.code == Exit.USAGE
+    assert "is a model; name its .certificate.json" in done.err
+
+
+def test_text_among_numbers_is_told_by_explain(fitted: Path, line: Line, tmp_path):
+    rows = (fitted / "loans.csv").read_text().splitlines()
+    cells = rows[5].split(",")
+    (tmp_path / "t.csv").write_text("\n".join([*rows[:5], ",".join([cells[0], '"lots"', *cells[2:]]), *rows[6:]]))
+    for row in ("4", "0"):
+        done = line("explain", fitted / "model.safetensors", row, "--data", tmp_path / "t.csv")
+        assert done.code == Exit.INPUT, done.err
+        assert "'income'" in done.err
+
+
+def test_predict_says_what_it_has_not_seen(fitted: Path, line: Line, tmp_path):
+    text = (fitted / "loans.csv").read_text()
+    (tmp_path / "t.csv").write_text(text.replace('"home"', '"boat"'))
+    done = line("predict", fitted / "model.safetensors", tmp_path / "t.csv")
+    assert done.code == 0
+    assert "rows have a 'purpose' that was not there in training, such as 'boat'" in done.err
+    assert line("predict", fitted / "model.safetensors", fitted / "loans.csv").err == ""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from io import BytesIO
 
 import numpy as np
 import pytest
 
+from monolip import MonotonicClassifier
 from monolip.certify import Certificate
 from monolip.report import write_report
+from monolip.report.html_text import MINUS
+from monolip.rounding import digits_down, digits_up
 
 from ..estimators.tables import QUICK, credit
 from ..export.models import estimator
@@ -65,8 +69,6 @@ def test_scores_of_the_page_are_those_of_python_bit_for_bit(visit, kind):
 
 
 def credit_model():
-    from monolip import MonotonicClassifier
-
     X, y = credit(260)
     settings = {"monotonic_cst": {"income": 1, "debt": -1, "grade": 1}, **QUICK}
     return MonotonicClassifier(**settings).fit(X, np.where(y > 10, "good", "bad")), X
@@ -135,6 +137,74 @@ def test_within_the_proved_radius_no_decision_flips(visit, kind):
         moves = rng.choice([-1.0, 1.0], (60, len(row))) * radius * np.array(spreads)
         moved = [row, *(np.array(row) + moves).tolist()]
         assert len(set(tab.evaluate("rows => rows.map(row => monolip.ask(row).decision)", moved))) == 1
+
+
+def test_printed_bounds_of_the_page_stay_bounds(visit):
+    rng = np.random.default_rng(6)
+    values = np.concatenate([rng.normal(size=300) * 10.0 ** rng.integers(-12, 14, 300), 1.7e9 + rng.normal(size=100)])
+    values = [*values.tolist(), 0.5, 2.0, 0.1, -3.0, 0.0, 999.9999999999999, 1e300]
+    tab = visit(page("logit"))
+    for digits in (2, 4, 12, 15):
+        script = "([vs, d]) => vs.map(v => [monolip.outward(v, d, -1), monolip.outward(v, d, 1)])"
+        found = tab.evaluate(script, [values, digits])
+        assert found == [[digits_down(v, digits), digits_up(v, digits)] for v in values]
+    texts = tab.evaluate("vs => vs.map(monolip.exact)", values)
+    assert [float(text.replace(",", "").replace(MINUS, "-")) for text in texts] == values
+
+
+def shown_radius(tab) -> float | None:
+    tab.wait_for_timeout(160)
+    found = re.search(r"within ([\d.,e-]+) standard deviations", tab.inner_text("#radius"))
+    return found and float(found[1].replace(",", ""))
+
+
+def test_the_radius_in_words_is_not_above_the_proved_one(visit):
+    tab = visit(page("logit"))
+    found = []
+    for _ in range(8):
+        tab.click("#random")
+        told, proved = shown_radius(tab), tab.evaluate("monolip.radius(monolip.ask(monolip.row()))")
+        assert told is None or proved * 0.9 <= told <= proved
+        found.append(told)
+    assert any(found)
+
+
+def test_what_is_proved_at_a_large_offset_is_not_rounded_past(visit, tmp_path):
+    rng = np.random.default_rng(0)
+    X = 1.7e9 + rng.normal(size=(300, 1))
+    label = X[:, 0] + 0.3 * rng.normal(size=300) > 1.7e9
+    path = write_report(MonotonicClassifier(monotonic_cst=[1], **QUICK).fit(X, label), tmp_path / "r.html", check=False)
+    tab, seen = visit(path), 0
+    for start in (1.7e9 + rng.normal(size=12)).tolist():
+        tab.fill("#value-0", repr(start))
+        tab.wait_for_timeout(160)
+        if not tab.locator("#flips .badge").count():
+            continue
+        told = tab.locator("#flips .badge").first.inner_text().rsplit(" ", 1)[1]
+        safe, script = float(told.replace(",", "")), "rows => rows.map(row => monolip.ask(row).decision)"
+        decisions = tab.evaluate(script, [[start], [safe], [(start + safe) / 2]])
+        assert len(set(decisions)) == 1
+        tab.locator("#flips button").first.click()
+        assert (safe - start) / (tab.evaluate("monolip.row()")[0] - start) > 0.5
+        seen += 1
+    assert seen > 3
+
+
+def test_nothing_is_proved_of_numbers_that_are_missing(visit, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 1))
+    X[::4] = np.nan
+    label = np.nan_to_num(X[:, 0]) > 0.2
+    tab = visit(
+        write_report(MonotonicClassifier(monotonic_cst=[1], **QUICK).fit(X, label), tmp_path / "r.html", check=False)
+    )
+    tab.set_checked("#missing-0", True)
+    tab.wait_for_timeout(160)
+    assert "Proved" not in tab.inner_text("#radius")
+    before = tab.inner_text("#decision")
+    tab.set_checked("#missing-0", False)
+    tab.fill("#value-0", "3")
+    assert tab.inner_text("#decision") != before
 
 
 def test_the_certificate_can_be_saved_from_the_page_and_is_proved(visit):
@@ -229,3 +299,19 @@ def test_light_dark_and_narrow(visit, tmp_path):
         "[...document.querySelectorAll('figure svg.chart')].map(n => n.getBoundingClientRect().width)"
     )
     assert all(200 < width <= 360 for width in sizes)
+
+
+def test_the_panel_speaks_of_the_class_that_directions_named(visit, tmp_path):
+    X, y = credit(260)
+    label = np.where(y > 10, "good", "bad")
+    model = MonotonicClassifier(monotonic_cst={"income": {"bad": -1}, "debt": {"bad": 1}}, **QUICK).fit(X, label)
+    tab = visit(write_report(model, tmp_path / "r.html", check=False))
+    assert tab.inner_text("#answer-name") == "P(bad)"
+    assert "P(bad) cannot fall if you raise this." in tab.inner_text("#hint-1")
+    assert "Raising debt never lowers P(bad)." in tab.inner_text("#promises")
+    values = [float(v) for v in tab.text_content("#exact").split("prediction = ")[1].split()]
+    assert float(tab.inner_text("#answer")) == pytest.approx(values[0], abs=5e-5)
+    for threshold in (0.5, 0.01, 0.99):
+        tab.fill("#threshold", str(threshold))
+        told = tab.inner_text("#decision")
+        assert told == f"Decision: {'bad' if values[0] > threshold else 'good'}"

@@ -108,7 +108,7 @@ def test_promises_are_sentences_and_slopes_are_those_of_the_certificate(credit_t
 
 def test_what_is_not_known_is_not_said():
     text = Reader(page("logit").read_text(encoding="utf-8")).text
-    assert "No rows with targets were given, so nothing is said about accuracy." in text
+    assert "No rows with answers were given, so nothing is said about accuracy." in text
     assert "rows not learned from" not in text
     assert "How it treats groups" not in text
 
@@ -122,9 +122,9 @@ def test_rows_nobody_vouches_for_are_cross_validated(credit_text):
     assert "held out from fitting" not in credit_text
     for name in ("this model", "unconstrained", "boosted trees ("):
         assert name in credit_text
-    assert "What the promises cost, against the same network without them: " in credit_text
+    assert "Against the same network without them, the promises " in credit_text
     assert "Against boosted trees (" in credit_text
-    assert "in log-loss per row" in credit_text
+    assert "of log-loss per row" in credit_text
 
 
 def test_held_out_rows_measure_the_model_itself_and_training_rows_serve_the_baselines(tmp_path):
@@ -133,8 +133,8 @@ def test_held_out_rows_measure_the_model_itself_and_training_rows_serve_the_base
     model = MonotonicClassifier(monotonic_cst={"income": 1}, **QUICK).fit(X[:120], label[:120])
     held = {"X": X[120:], "y": label[120:], "train": (X[:121], label[:121]), **SAVE}
     text = Reader(write_report(model, tmp_path / "r.html", **held).read_text(encoding="utf-8")).text
-    words = "held out from fitting (1 of them have the same features as a training row)"
-    assert f"on 80 rows that the writer of this report {words}" in text
+    words = "on 80 rows that the writer of this report held out from fitting (sample weights and offsets are not used"
+    assert f"{words}; 1 of them have the same features as a training row)" in text
     assert "the others were fitted on the 121 training rows" not in text.split("What it learned")[1]
     found = measure_calibration(model.predict_proba(X[120:]), (label[120:] == "good").astype(int))
     assert f"{found.brier:.4g}" in text
@@ -142,8 +142,8 @@ def test_held_out_rows_measure_the_model_itself_and_training_rows_serve_the_base
     assert "may have learned from these rows" not in text
     alone = {"X": X[120:], "y": label[120:], "held_out": True, "baselines": (), **SAVE}
     text = Reader(write_report(model, tmp_path / "r.html", **alone).read_text(encoding="utf-8")).text
-    assert "on 80 rows that the writer of this report held out from fitting." in text
-    assert "What the promises cost" not in text
+    assert f"{words})." in text
+    assert "without them, the promises" not in text
     both = {"X": X[120:], "y": label[120:], "held_out": True, "baselines": "unconstrained", **SAVE}
     text = Reader(write_report(model, tmp_path / "r.html", **both).read_text(encoding="utf-8")).text
     assert "Beside other models, measured by 2-fold cross-validation on the 80 rows given" in text

@@ -15,6 +15,7 @@ __all__ = ["AuditReport", "AuditedFeature", "Counterexample"]
 
 FloatArray = NDArray[np.float64]
 NOT_A_PROOF = "No violation found is not a proof: the search tries many pairs, not all."
+SHORTENED = "Pairs are shortened: each is the smallest step found that still shows at least half of the drop."
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,11 @@ class AuditReport:
         first: dict[tuple[str, Any], Counterexample] = {}
         for one in sorted(self.violations, key=lambda one: (one.changed > 0, -one.drop)):
             first.setdefault((one.feature, one.output), one)
-        lines += [self._sentence(one) for one in list(first.values())[:3]]
+        shown = list(first.values())[:3]
+        lines += [self._sentence(one) for one in shown]
+        worst = {(feature.name, feature.output): feature.worst_drop for feature in self.features}
+        if any(one.drop < worst[one.feature, one.output] for one in shown):
+            lines.append(SHORTENED)
         if self.batch_dependent:
             lines.append(
                 f"The same row scores differently in batches of other sizes ({self.batch_dependent:.0%} of rows), so "
@@ -132,7 +137,7 @@ class AuditReport:
             lines.append(f"{self.nan_scores:,} scores of moved or mixed rows were NaN: nothing is said of those rows.")
         if self.out_of_time:
             lines.append("Stopped by max_seconds: another run may find other pairs.")
-        return "\n".join([*lines, NOT_A_PROOF])
+        return "\n".join(lines if self.violated else [*lines, NOT_A_PROOF])
 
     __repr__ = __str__
 

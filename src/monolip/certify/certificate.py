@@ -17,6 +17,7 @@ from monolip.certify.exact_slopes import layer_norms
 from monolip.errors import CertificateError, MonolipError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
+from monolip.rounding import interval_text
 from monolip.slopes import SlopeBounds
 
 __all__ = ["Certificate", "Claim", "certify", "require_certifiable"]
@@ -107,10 +108,10 @@ class Certificate:
 
     @property
     def cells(self) -> list[list[str]]:
-        """The table as text, the head first."""
+        """The table as text, the head first; intervals rounded outward, so that what is printed is proved too."""
         rows = [["feature", "output", "promise", "slope interval", "missing"]]
         for row in self:
-            interval = "-" if row.lower is None or row.upper is None else f"[{row.lower:.6g}, {row.upper:.6g}]"
+            interval = "-" if row.lower is None or row.upper is None else interval_text(row.lower, row.upper, 6)
             rows.append([row.feature, row.output, row.promise, interval, row.missing or "-"])
         return rows if any(row[1] for row in rows[1:]) else [[row[0], *row[2:]] for row in rows]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError
+from monolip.rounding import digits_down
 
 __all__ = ["CertifiedRadii", "read_norm", "read_scale"]
 
@@ -44,7 +45,7 @@ class CertifiedRadii:
 
     def __str__(self) -> str:
         finite = self.radius[np.isfinite(self.radius)]
-        middle = f"median {np.median(self.radius):.4g}" if len(self.radius) else "no samples"
+        middle = f"median {digits_down(float(np.median(self.radius)), 4):.4g}" if len(self.radius) else "no samples"
         held = f"; held fixed: {', '.join(self.held)}" if self.held else ""
         sure = len(self.radius) - len(finite)
         return (

@@ -5,6 +5,8 @@ Importing this loads neither torch, numba nor click; a verb loads what it needs 
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -19,7 +21,8 @@ def run(arguments: Sequence[str]) -> int:
         if (error.name or "").partition(".")[0] != "click":
             raise
         print(
-            'monolip: the command line needs click; it is not installed; run: pip install "monolip[cli]"',
+            'monolip: the command line needs click; it is not installed; run: pip install "monolip[cli]", or in '
+            'a checkout: pip install ".[cli]"',
             file=sys.stderr,
         )
         return 4
@@ -28,4 +31,10 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """The console script."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a letter that a terminal does not have must not end a verb
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))

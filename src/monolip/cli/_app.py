@@ -10,6 +10,7 @@ import sys
 import traceback
 import warnings
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -78,8 +79,9 @@ def program() -> None:
 
 def run_line(arguments: list[str]) -> int:
     """One command line; the exit code."""
-    arguments = arguments or ["--help"]
+    arguments = _with_help(arguments)
     verb = next((word for word in arguments if word in VERBS), None)
+    streams = sys.stdout, sys.stderr
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
@@ -90,20 +92,40 @@ def run_line(arguments: list[str]) -> int:
                     _say(f"note: {text}")
         sys.stdout.flush()
         return int(code or 0)
-    except BrokenPipeError:  # the reader of a pipe has seen enough (`| head`)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(Exit.OK)
+    except BrokenPipeError:
+        return _end_pipe(streams)
+    except SystemExit as end:
+        if sys.stdout is not streams[0]:  # click met a broken pipe, wrapped the streams and left
+            return _end_pipe(streams)
+        return _end(end, verb, "--json" in arguments)
     except click.exceptions.Exit as end:
         return int(end.exit_code)
     except BaseException as error:
         return _end(error, verb, "--json" in arguments)
 
 
+def _with_help(arguments: list[str]) -> list[str]:
+    """`monolip`, `monolip help`, `monolip help fit` and `monolip fit help` are asked by people who want --help."""
+    words = [word for word in arguments if word != "help"]
+    asked = len(words) < len(arguments) and (arguments[0] == "help" or arguments[1:] == ["help"])
+    if not arguments or (asked and len(words) <= 1 and set(words) <= set(VERBS) and not os.path.exists("help")):
+        return [*words, "--help"]
+    return arguments
+
+
+def _end_pipe(streams: tuple[Any, Any]) -> int:
+    """The reader of a pipe has seen enough (`| head`): that is no error, and no answer of ours."""
+    sys.stdout, sys.stderr = streams
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return int(Exit.OK)
+
+
 def _end(error: BaseException, verb: str | None, as_json: bool) -> int:
     if isinstance(error, SystemExit):
         return int(error.code) if isinstance(error.code, int) else int(Exit.BUG)
     if isinstance(error, click.Abort):
-        error = KeyboardInterrupt()
+        told = error.__cause__  # click's word for Ctrl-C; what the verb said about it is its cause
+        error = told if isinstance(told, KeyboardInterrupt) else KeyboardInterrupt()
     if os.environ.get("MONOLIP_TRACEBACK"):
         traceback.print_exception(error)
     code, line = explain_error(error, verb)

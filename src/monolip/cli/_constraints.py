@@ -15,6 +15,7 @@ from monolip.errors import InputError
 __all__ = ["Constraints", "read_constraints"]
 
 _KEYS = ("increasing", "decreasing", "slopes", "max_slope", "missing", "ordered", "categorical", "classes")
+_OPTIONS = "the command line"
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,11 @@ class Constraints:
         if positive is not None and self.directions:
             wanted[positive] = self.directions | wanted.get(positive, {})
         if labels is None:
-            if wanted:
+            if wanted or positive is not None:
                 raise InputError("a class needs a classification; got a target of numbers; leave --positive out.")
             return dict(self.directions) or None
+        if positive is not None:
+            label_of(positive, labels)  # a class that is not there is told, also where nothing is asked of it
         named: dict[str, Any] = {}
         for text, directions in wanted.items():
             for name, sign in directions.items():
@@ -73,14 +76,14 @@ def read_constraints(
 ) -> Constraints:  # fmt: skip
     """Options come on top of the file. known: the features."""
     given = {} if constraints is None else _read_toml(constraints)
-    where = "the command line" if constraints is None else str(constraints)
+    where = _OPTIONS if constraints is None else str(constraints)
     directions = _directions(_names(given, "increasing", where), _names(given, "decreasing", where), known, where)
-    directions |= _directions(split_names(increasing, known), split_names(decreasing, known), known, "the command line")
+    directions |= _directions(split_names(increasing, known), split_names(decreasing, known), known, _OPTIONS)
     slopes = {name: _interval(name, pair) for name, pair in _mapping(given, "slopes", where).items()}
     slopes |= dict(_slope(text) for text in slope)
     classes = {str(label): _of_class(entry, known, where) for label, entry in _mapping(given, "classes", where).items()}
     missing = {str(name): str(rule) for name, rule in _mapping(given, "missing", where).items()}
-    ordered = {str(name): list(order) for name, order in _mapping(given, "ordered", where).items()}
+    ordered = {str(name): _order(name, order) for name, order in _mapping(given, "ordered", where).items()}
     text = (*_names(given, "categorical", where), *split_names(categorical, known))
     caps = _caps(given.get("max_slope"), max_slope, where)
     for what, names in (("slopes", slopes), ("missing", missing), ("ordered", ordered), ("categorical", text)):
@@ -93,7 +96,7 @@ def read_constraints(
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
         found = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of TOML, of its encoding, of numbers and nesting without end
         raise InputError(f"constraints are a TOML file; {path} is none: {error}; see docs/cli.md.") from None
     for key in found:
         if key not in _KEYS:
@@ -116,7 +119,8 @@ def _mapping(given: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
 
 
 def _directions(up: Sequence[str], down: Sequence[str], known: Sequence[str], where: str) -> dict[str, int]:
-    require_columns([*up, *down], known, where)
+    for option, names in (("--increasing", up), ("--decreasing", down)):
+        require_columns(names, known, option if where == _OPTIONS else where)
     both = [name for name in up if name in down]
     if both:
         raise InputError(f"a feature has one direction; {where} asks for both of {both[0]!r}; remove one.")
@@ -129,10 +133,18 @@ def _of_class(entry: Any, known: Sequence[str], where: str) -> dict[str, int]:
     return _directions(_names(entry, "increasing", where), _names(entry, "decreasing", where), known, where)
 
 
+def _order(name: str, order: Any) -> list[Any]:
+    if not isinstance(order, list) or not all(isinstance(label, str | int | float) for label in order):
+        raise InputError(
+            f'an order is a list of categories from low to high; got {order!r} for {name!r}; write ["a", "b"].'
+        )
+    return order
+
+
 def _interval(name: str, pair: Any) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in pair)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"a slope is an interval of two numbers; got {pair!r} for {name!r}; write [-0.1, 0.2]."
         ) from None
@@ -167,7 +179,7 @@ def _caps(given: Any, options: Sequence[str], where: str) -> float | dict[str, f
 def _cap(value: Any, where: str) -> float:
     try:
         cap = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         cap = math.nan
     if not 0 < cap < math.inf:
         raise InputError(f"a slope cap is a number above 0; got {value!r} in {where}; pass one.")

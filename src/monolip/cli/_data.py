@@ -17,6 +17,7 @@ __all__ = ["Table", "file_digest", "pick", "pick_features", "read_data", "requir
 
 Table = Any  # pyarrow.Table: pyarrow has no types of its own
 _TEXT, _ENCODING = "text is UTF-8", "pass --encoding, for example --encoding latin-1."
+_ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _SEPARATORS = (",", ";", "\t", "|")
 _MAX_BLOCK = 2**31 - 2  # pyarrow's; a column's type is decided by the first block, so one block holds a whole file
 
@@ -35,24 +36,33 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_data(path: Path, *, encoding: str = "utf-8", separator: str | None = None) -> Table:
+def read_data(path: Path, *, encoding: str = "utf-8", separator: str | None = None, decimal: str = ".") -> Table:
     """A table with distinct column names and at least one row. "-" is CSV from standard input."""
     arrow = require_pyarrow()
+    if str(path) == "-" and sys.stdin is None:
+        raise InputError("- is a table from standard input; got a closed one; name a file.")
     source: Any = io.BytesIO(sys.stdin.buffer.read()) if str(path) == "-" else path
     head = source.getvalue()[:8] if str(path) == "-" else _head(path)
     if not head:
         raise InputError(f"a table has a header and rows; {path} is empty; name another file.")
+    if head.startswith(_ZIP) or head.startswith(_OLD_EXCEL):
+        kind = (
+            "a zip archive" if head.startswith(_ZIP) and path.suffix.lower() == ".zip" else "an Excel file or archive"
+        )
+        raise InputError(f"a table is CSV, Parquet or Arrow; {path} is {kind}; save the sheet as CSV, or unpack it.")
     try:
         if head.startswith(b"PAR1"):
             table = import_module("pyarrow.parquet").ParquetFile(source).read()
         elif head.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
             table = _read_arrow(arrow, source, head)
         else:
-            table = _read_csv(arrow, source, path, encoding, separator)
+            table = _read_csv(arrow, source, path, encoding, separator, decimal)
         _check(table, path)
     except UnicodeError:
         raise InputError(f"{_TEXT}; got other bytes in the header of {path}; {_ENCODING}") from None
-    except arrow.ArrowException as error:
+    except (arrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the system's; those of a reader have no number
+            raise
         reason = str(error).removesuffix(".")
         raise InputError(
             f"a table is CSV, Parquet or Arrow; {path} could not be read as one: {reason}; correct the file, or pass "
@@ -91,7 +101,7 @@ def _read_arrow(arrow: Any, source: Any, head: bytes) -> Table:
     return (ipc.open_file if head.startswith(b"ARROW1") else ipc.open_stream)(data).read_all()
 
 
-def _read_csv(arrow: Any, source: Any, path: Path, encoding: str, separator: str | None) -> Table:
+def _read_csv(arrow: Any, source: Any, path: Path, encoding: str, separator: str | None, decimal: str) -> Table:
     csv = import_module("pyarrow.csv")
     with arrow.input_stream(source) as stream:  # .gz, .bz2 and .zst are unpacked
         data = stream.read_buffer()
@@ -102,10 +112,10 @@ def _read_csv(arrow: Any, source: Any, path: Path, encoding: str, separator: str
         head = first.decode(encoding, errors="replace").partition("\n")[0]
     except LookupError:
         raise InputError(f"an encoding is one Python knows; got {encoding!r}; try utf-8 or latin-1.") from None
-    found = separator or max(_SEPARATORS, key=head.count)
-    if len(found) != 1:
-        raise InputError(f"a separator is one character; got {separator!r}; pass --separator ';' for example.")
-    convert = csv.ConvertOptions(strings_can_be_null=True)
+    found = separator or max((mark for mark in _SEPARATORS if mark != decimal), key=head.count)
+    if len(found) != 1 or not found.isascii():
+        raise InputError(f"a separator is one ASCII character; got {separator!r}; pass --separator ';' for example.")
+    convert = csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal)
     read = csv.ReadOptions(encoding=encoding, block_size=min(_MAX_BLOCK, max(data.size + 1, 2**16)))
     parse = csv.ParseOptions(delimiter=found, newlines_in_values=True)
     return csv.read_csv(arrow.BufferReader(data), read, parse, convert)

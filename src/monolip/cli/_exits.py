@@ -17,6 +17,7 @@ _WORDS = {
     "make it ordered by categorical_features=": "order it under [ordered] in a constraints file, as in ",
     "list it in categorical_features": "name it by --categorical",
     "raise n_estimators": "raise --members",
+    "start afresh": "pass --restart to begin again",
 }
 
 
@@ -63,7 +64,7 @@ def explain_error(error: BaseException, verb: str | None) -> tuple[Exit, str]:
     if isinstance(error, MemoryError):
         return Exit.SYSTEM, "this needs more memory than there is; got none from the system; use fewer rows or columns"
     if isinstance(error, KeyboardInterrupt):
-        return Exit.INTERRUPTED, "interrupted"
+        return Exit.INTERRUPTED, one_line(error) or "interrupted"
     what = f"{type(error).__name__}: {one_line(error)[:300]}"
     return Exit.BUG, f"this is a defect of monolip; got {what}; set MONOLIP_TRACEBACK=1 to see where, and report it"
 

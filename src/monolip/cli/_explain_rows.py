@@ -26,7 +26,7 @@ def chosen_row(X: Table, number: int, what: str) -> dict[str, Any]:
 
 def reference_row(X: Table, asked: str, model: Any) -> tuple[dict[str, Any], str]:
     """A row by number, or "typical": medians, and the commonest category; and what to call it."""
-    if asked.isdigit():
+    if asked.isascii() and asked.isdigit() and len(asked) < 19:
         return chosen_row(X, int(asked), "--reference"), f"row {asked}"
     if asked != "typical":
         raise InputError(f"--reference is a row's number or 'typical'; got {asked!r}; pass one of them.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from monolip.errors import InputError
 
-__all__ = ["beside", "require_place", "write_output"]
+__all__ = ["beside", "lock_output", "require_place", "through_links", "write_output"]
 
 
 def beside(path: Path, ending: str) -> Path:
@@ -17,26 +18,75 @@ def beside(path: Path, ending: str) -> Path:
     return path.parent / (path.stem + ending)
 
 
-def require_place(*paths: Path | None, reads: Sequence[Path | None] = ()) -> None:
+def through_links(path: Path) -> Path:
+    """The file that a symbolic link leads to: it is replaced, and the link stays."""
+    return Path(os.path.realpath(path))
+
+
+def require_place(*paths: Path | None, reads: Sequence[Path | None] = (), streams: bool = False) -> None:
     """Each can be written: its folder exists and allows it, it is no folder, and none of the files that are read.
 
-    None is nothing to write, or to read.
+    None is nothing to write, or to read. streams: whether it may be a device or a pipe, such as /dev/stdout.
     """
-    for path in paths:
+    for at, path in enumerate(paths):
         if path is None:
             continue
         if not path.parent.is_dir():
             raise InputError(f"a file is written into a folder that exists; got {str(path.parent)!r}; make it first.")
         if path.is_dir():
             raise InputError(f"a file is needed to write to; got {str(path)!r}, which is a folder; name a file in it.")
-        if any(path.exists() and other is not None and other.exists() and path.samefile(other) for other in reads):
+        if any(other is not None and _is_same(path, other) for other in reads):
             raise InputError(f"what is read is not written over; got {str(path)!r} for both; choose another --output.")
-        if not os.access(path.parent, os.W_OK | os.X_OK):
+        if any(other is not None and _is_same(path, other) for other in paths[:at]):
+            raise InputError(f"two files have two names; got {str(path)!r} for both; choose another for one.")
+        if _is_stream(path):
+            if not streams:
+                raise InputError(f"a file is needed to write to; got {str(path)!r}, which is none; name a file.")
+        elif not os.access(through_links(path).parent, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "permission denied", str(path.parent))
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Atomically."""
+    """Atomically; to a device or a pipe as it comes."""
     from monolip.estimators.checkpoint import write_whole
 
-    write_whole(path, data)
+    if _is_stream(path):
+        with path.open("wb") as file:
+            file.write(data)
+        return
+    write_whole(through_links(path), data)
+
+
+@contextmanager
+def lock_output(path: Path) -> Iterator[None]:
+    """One process at a time works towards a file; a lock ends with its process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    real = through_links(path)
+    place = real.with_name(f".{real.name}.lock")
+    with place.open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"one fit at a time writes a file; another one is writing {path} now; wait for it, or choose another "
+                "--output."
+            ) from None
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether it is there and no ordinary file: a device, a pipe, or what a process has open."""
+    return path.exists() and (not path.is_file() or path.parts[:2] in (("/", "dev"), ("/", "proc")))
+
+
+def _is_same(one: Path, two: Path) -> bool:
+    if one.exists() and two.exists():
+        return one.samefile(two)
+    return str(one) != "-" and through_links(one) == through_links(two)

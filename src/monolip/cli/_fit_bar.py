@@ -1,4 +1,4 @@
-"""The progress bar of a fit, on terminals: the stretch that is trained, how far it is, the time it has left."""
+"""The progress bar of a fit, on terminals: the round that is trained, how far it is, the time it has left."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ DECIDING = 4  # members that are trained together and decide how far to go; furt
 class FitBar:
     """A context manager; `update` is called by every training thread.
 
-    A fit trains in stretches, each twice as long as the last, for as long as rows that are held out gain from it. How
-    many there will be is not known before; so the bar is about the stretch.
+    A fit trains in rounds, each twice as long as the last, for as long as rows that are held out gain from it. How
+    many there will be is not known before; so the bar is about the round.
     """
 
     def __init__(self, n_members: int, time_budget: float | None = None, quiet: bool = False) -> None:
         self.wanted = sys.stderr.isatty() and not quiet
         self.n_members, self.loss = n_members, ""
         self.deadline = None if time_budget is None else time.monotonic() + time_budget
-        self.lock, self.stretch = Lock(), (-1, False)
+        self.lock, self.round = Lock(), (-1, False)
         self.members: dict[int, tuple[int, int]] = {}
         self.bar: Any = None
 
@@ -33,7 +33,7 @@ class FitBar:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-            columns = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.percentage:>3.0f} %"))
+            columns = (TextColumn("{task.description}"), BarColumn(16), TextColumn("{task.percentage:>3.0f} %"))
             left = (TimeRemainingColumn(compact=True), TextColumn("{task.fields[more]}"))
             self.bar = Progress(*columns, *left, console=Console(stderr=True), transient=True)
             first = "preparing (a machine's first fit compiles for half a minute)"
@@ -52,16 +52,16 @@ class FitBar:
             return
         with self.lock:
             follower = job.member >= DECIDING
-            if (job.rung, follower) != self.stretch:
-                self.stretch, self.members = (job.rung, follower), {}
+            if (job.rung, follower) != self.round:
+                self.round, self.members = (job.rung, follower), {}
                 self.bar.reset(self.task, total=None, more="")
             self.members[job.member] = standing.step, standing.n_steps
             expected = self.n_members - DECIDING if follower else min(self.n_members, DECIDING)
             if standing.best_loss is not None:
-                self.loss = f"; held-out loss {standing.best_loss:.4g}"
-            more = f"left in this stretch{self.loss}"
+                self.loss = f"; loss {standing.best_loss:.4g}"
+            more = f"left in this round{self.loss}"
             if self.deadline is not None:
                 more += f"; budget {max(0.0, self.deadline - time.monotonic()):.0f} s"
-            text = f"training{' more' if follower else ''}, stretch {job.rung + 1}"
+            text = f"training{' more' if follower else ''}, round {job.rung + 1}"
             done, total = sum(step for step, _ in self.members.values()), standing.n_steps * max(1, expected)
             self.bar.update(self.task, description=text, completed=done, total=total, more=more)

@@ -13,11 +13,14 @@ from typing import Any
 from monolip._version import __version__
 from monolip.cli._constraints import Constraints, read_constraints
 from monolip.cli._data import file_digest, read_data
+from monolip.cli._files import through_links, write_output
 from monolip.cli._fit_bar import FitBar
+from monolip.cli._looks import require_no_dressed_numbers
 from monolip.cli._metrics import judge
 from monolip.cli._names import require_columns, split_names
 from monolip.cli._target import Rows, read_target, read_weight, split_rows
 from monolip.errors import CheckpointError, InputError
+from monolip.estimators._against_data import against_the_data
 
 __all__ = ["Fit", "FitPlan", "carry_out", "prepare"]
 
@@ -71,6 +74,8 @@ class Fit:
     seconds: float
     resumed: int
     interrupted: bool
+    replaced: bool = False
+    remarks: tuple[str, ...] = ()
 
 
 def prepare(plan: FitPlan) -> Prepared:
@@ -89,6 +94,7 @@ def prepare(plan: FitPlan) -> Prepared:
     if not names:
         raise InputError("a model needs a feature; got a table with none beside the target; add columns.")
     constraints = read_constraints(names, **plan.promises)
+    require_no_dressed_numbers(table, names, {*constraints.categorical, *constraints.ordered})
     monotonic_cst = constraints.monotonic_cst(labels, plan.positive)
     rows = Rows(table.select(names), y, weight)
     train, test = split_rows(rows, plan.split, labels is not None, plan.seed)
@@ -103,25 +109,40 @@ def carry_out(plan: FitPlan) -> Fit:
             "on with it, or --restart to begin again."
         )
     started, n_members = time.perf_counter(), plan.settings.get("n_estimators") or 2
-    with FitBar(n_members, plan.time, plan.quiet) as bar, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="fit was interrupted")  # the verb says it in its own words
+    with FitBar(n_members, plan.time, plan.quiet) as bar:
         prepared = prepare(plan)
         model, train = _estimator(plan, prepared), prepared.train
         checkpoint = _checkpoint(plan, prepared, bar)
-        try:
-            with checkpoint.watching():
-                model.fit(train.X, train.y, sample_weight=train.weight)
-        except BaseException:
-            if not checkpoint.kept and not checkpoint.found:
-                checkpoint.discard()  # nothing is lost with it
-            raise
-    model.save(plan.output)
-    model.certificate_.save(plan.certificate)
-    if not checkpoint.interrupted:
+        interrupted = _fit_watched(model, train, checkpoint)
+    replaced, kept = plan.output.exists(), checkpoint.kept + checkpoint.found
+    model.save(through_links(plan.output))
+    write_output(plan.certificate, (model.certificate_.to_json() + "\n").encode())
+    if not (interrupted and kept):
         checkpoint.discard()
-    metrics = None if prepared.test is None else judge(model, prepared.test, train, prepared.labels)
+    try:
+        metrics = None if prepared.test is None else judge(model, prepared.test, train, prepared.labels)
+        remarks = tuple(against_the_data(model, train.X, train.y, train.weight))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted while the fit was judged; {plan.output} is saved, and whole") from None
     seconds = time.perf_counter() - started
-    return Fit(model, prepared, metrics, seconds, checkpoint.found, checkpoint.interrupted)
+    return Fit(model, prepared, metrics, seconds, checkpoint.found, interrupted, replaced, remarks)
+
+
+def _fit_watched(model: Any, train: Rows, checkpoint: Any) -> bool:
+    """Whether Ctrl-C ended the fit early; the model is then the best one so far."""
+    try:
+        with warnings.catch_warnings(record=True) as caught, checkpoint.watching():
+            warnings.simplefilter("always")
+            model.fit(train.X, train.y, sample_weight=train.weight)
+    except BaseException:
+        if not checkpoint.kept and not checkpoint.found:
+            checkpoint.discard()  # nothing is lost with it
+        raise
+    cut = [warning for warning in caught if str(warning.message).startswith("fit was interrupted")]
+    for warning in caught:
+        if warning not in cut:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return bool(cut)
 
 
 def _checkpoint(plan: FitPlan, prepared: Prepared, bar: FitBar) -> Any:

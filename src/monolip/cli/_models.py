@@ -10,7 +10,7 @@ from typing import Any
 
 from monolip.errors import InputError, MissingExtraError
 
-__all__ = ["AnyModel", "foreign_reader", "load_estimator", "load_network", "open_model"]
+__all__ = ["AnyModel", "foreign_reader", "load_estimator", "load_network", "open_model", "read_metadata"]
 
 _MAX_HEADER = 2**26
 _CLASSES = ("MonotonicClassifier", "MonotonicRegressor")
@@ -28,7 +28,7 @@ class AnyModel:
 
 def load_estimator(path: Path) -> Any:
     """A fitted MonotonicClassifier or MonotonicRegressor."""
-    metadata = _metadata(path)
+    metadata = read_metadata(path)
     try:
         name = json.loads(metadata.get("monolip.estimator", "{}")).get("estimator")
     except (ValueError, AttributeError, TypeError, RecursionError):
@@ -46,7 +46,7 @@ def load_network(path: Path) -> Any:
     from monolip import FixedPointNetwork, FrozenNetwork
 
     try:
-        kind = json.loads(_metadata(path).get("monolip", "{}")).get("format")
+        kind = json.loads(read_metadata(path).get("monolip", "{}")).get("format")
     except (ValueError, AttributeError, TypeError, RecursionError):
         kind = None
     if kind == "monolip.FixedPointNetwork":
@@ -58,7 +58,7 @@ def load_network(path: Path) -> Any:
 
 def open_model(path: Path) -> AnyModel:
     """Any model that an audit can score."""
-    metadata = _metadata(path)
+    metadata = read_metadata(path)
     if "monolip.estimator" in metadata:
         model = load_estimator(path)
         return AnyModel(model, type(model).__name__, tuple(model.frozen_.inputs.names), False)
@@ -99,7 +99,7 @@ def open_model(path: Path) -> AnyModel:
 def foreign_reader(path: Path) -> str | None:
     """The library that reads a file, by what it holds: LightGBM, XGBoost or onnxruntime; None: not a foreign one."""
     head = _head(path, 4096)
-    if not head or "monolip" in _metadata(path) or _guess(path).startswith("a pickle"):
+    if not head or "monolip" in read_metadata(path) or _guess(path).startswith("a pickle"):
         return None
     if head.startswith(b"tree\n"):
         return "LightGBM"
@@ -119,7 +119,7 @@ def _onnx_names(session: Any) -> tuple[str, ...] | None:
         return None
 
 
-def _metadata(path: Path) -> dict[str, str]:
+def read_metadata(path: Path) -> dict[str, str]:
     """Of a safetensors file; empty for any other. Everything in it is checked again by whoever loads the file."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")

@@ -9,11 +9,13 @@ from monolip.errors import InputError
 
 __all__ = ["nearest", "require_columns", "split_names"]
 
+ALIKE = 0.66  # one wrong letter of three; what is less alike is no typing error
+
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """'did you mean ...?', or some of the known names."""
     lowered = {other.lower(): other for other in known}
-    near = [lowered[name.lower()]] if name.lower() in lowered else difflib.get_close_matches(name, known, 3, 0.6)
+    near = [lowered[name.lower()]] if name.lower() in lowered else difflib.get_close_matches(name, known, 3, ALIKE)
     alike = [difflib.SequenceMatcher(None, other, name).ratio() for other in near]
     near = [other for other, ratio in zip(near, alike, strict=True) if ratio > alike[0] - 0.1]
     if near:

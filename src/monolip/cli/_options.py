@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ __all__ = [
     "json_option",
     "model_argument",
     "output_option",
+    "reading_of",
     "reading_options",
     "seed_option",
     "the_data",
@@ -57,7 +58,13 @@ def data_argument(function: Verb) -> Verb:
 def reading_options(function: Verb) -> Verb:
     encoding = click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file.")
     separator = click.option("--separator", help="Of a CSV file; found in its first line by default.")
-    return encoding(separator(function))
+    decimal = click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Of a CSV file: 3.14 or 3,14.")
+    return encoding(separator(decimal(function)))
+
+
+def reading_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What `reading_options` said, as `read_data` takes it."""
+    return {name: options[name] for name in ("encoding", "separator", "decimal")}
 
 
 def the_data(table: Path | None, data: Path | None) -> Path:

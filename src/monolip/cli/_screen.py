@@ -89,12 +89,15 @@ def _show_rich(answer: Answer) -> None:
             continue
         if text:
             console.print(Text(text, style="bold"))
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
-        for head, right in zip(cells[0], _numeric(cells), strict=True):
-            table.add_column(Text(head), justify="right" if right else "left", overflow="fold")
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="dim")
+        for at, (head, right) in enumerate(zip(cells[0], _numeric(cells), strict=True)):
+            whole = at == 0 and max(len(row[0]) for row in cells) <= 30  # names stay whole; other columns give way
+            side = "right" if right else "left"
+            table.add_column(Text(head), justify=side, overflow="fold", no_wrap=whole)  # type: ignore[arg-type]
         for row in cells[1:]:
             table.add_row(*(Text(cell, style=_COLOURS.get(cell.partition(" ")[0], "")) for cell in row))
         console.print(table)
+        console.print()
 
 
 def _plain(value: Any) -> Any:

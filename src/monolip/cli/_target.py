@@ -35,7 +35,11 @@ class Rows:
 def read_target(table: Table, name: str, task: str) -> tuple[NDArray[Any], tuple[Any, ...] | None]:
     """y, and the class labels in order (None: regression). task "auto": text, booleans and two values are classes."""
     column = pick(table, [name], "--target").column(0)
-    values = np.array(column.to_pylist(), dtype=object)
+    if column.type.num_fields or str(column.type).startswith("month_day"):
+        raise InputError(f"a target is numbers or classes; {name!r} holds {column.type}; convert it.")
+    listed = column.to_pylist()
+    values = np.empty(len(listed), dtype=object)
+    values[:] = listed
     unknown = np.array([v is None or (isinstance(v, float) and v != v) for v in values.tolist()])
     if unknown.any():
         raise InputError(
@@ -79,7 +83,10 @@ def split_rows(rows: Rows, share: float, classes: bool, seed: int) -> tuple[Rows
     n_test = max(1, round(n * share))
     even = classes and counts.min() >= 2 and len(counts) <= min(n_test, n - n_test)
     train, test = train_test_split(np.arange(n), test_size=n_test, random_state=seed, stratify=rows.y if even else None)
-    return rows.take(np.sort(train)), rows.take(np.sort(test))
+    if classes:  # a class of one or two rows may lie among those held out; a model learns of it only from the others
+        unknown = ~np.isin(rows.y[test], rows.y[train])
+        train, test = np.concatenate([train, test[unknown]]), test[~unknown]
+    return rows.take(np.sort(train)), rows.take(np.sort(test)) if len(test) else None
 
 
 def _numbers(values: NDArray[Any], name: str, text: bool) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from monolip.cli._options import (
     json_option,
     model_argument,
     output_option,
+    reading_of,
     reading_options,
     seed_option,
     the_data,
@@ -40,7 +41,11 @@ __all__ = ["command"]
 )
 @click.option("--max-rows", type=click.IntRange(1), default=500, show_default=True, help="Rows that are swept.")
 @click.option(
-    "--max-evaluations", type=click.IntRange(1), default=500_000, show_default=True, help="Rows that are scored, about."
+    "--max-evaluations",
+    type=click.IntRange(1),
+    default=500_000,
+    show_default=True,
+    help="Rows that are scored, about: a sweep that began is finished, and finds are scored again.",
 )
 @click.option("--time", type=Seconds(), default="60s", show_default=True, help="At most, about.")
 @output_option("Save the counterexamples: .csv, .parquet or .arrow.")
@@ -58,7 +63,7 @@ def command(**options: Any) -> int:
     """
     path: Path = options["model"]
     source = the_data(options["table"], options["data"])
-    require_place(options["output"], reads=[path, source])
+    require_place(options["output"], reads=[path, source, options["constraints"]], streams=True)
     reader = foreign_reader(path)
     if reader is not None and not is_apart():
         return run_apart(click.get_current_context().obj, reader)
@@ -67,7 +72,7 @@ def command(**options: Any) -> int:
     from monolip.cli._data import read_data
 
     model = open_model(path)
-    table = read_data(source, encoding=options["encoding"], separator=options["separator"])
+    table = read_data(source, **reading_of(options))
     X, names = audited_rows(model, table, options["features"])
     try:
         report = audit(
@@ -117,12 +122,16 @@ def _answer(report: Any, path: Path, kind: str) -> Answer:
     cells = [["feature", "direction", "output", "rows affected", "beyond rounding", "worst drop"]]
     for feature in report.features:
         way = "increasing" if feature.direction > 0 else "decreasing"
-        shares = [number(100 * share, 3) + " %" for share in (feature.share_affected, feature.share_beyond_rounding)]
+        shares = [_share(share) for share in (feature.share_affected, feature.share_beyond_rounding)]
         cells.append([feature.name, way, str(feature.output), *shares, number(feature.worst_drop, 3)])
     answer.table("", cells)
     for line in rest[1 + len(report.features) :]:
         answer.line(line)
     return answer
+
+
+def _share(share: float) -> str:
+    return "-" if share != share else f"{share:.1%}"
 
 
 def _save(report: Any, path: Path) -> None:

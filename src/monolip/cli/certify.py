@@ -30,7 +30,7 @@ def command(model: Path, output: Path | None, fixed_point: bool, as_json: bool) 
     from monolip.frozen import FrozenNetwork
 
     path = output or beside(model, ".certificate.json")
-    require_place(path, reads=[model])
+    require_place(path, reads=[model], streams=True)
     network = load_network(model)
     if fixed_point and isinstance(network, FrozenNetwork):
         network = compile_fixed_point(network)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from monolip.cli._exits import Exit, FindingError
+from monolip.cli._models import read_metadata
 from monolip.cli._options import FILE, json_option
 from monolip.cli._screen import Answer, show
 
@@ -27,6 +28,10 @@ def command(certificate: Path, model: Path | None, as_json: bool) -> int:
     """
     for path in (certificate, *([] if model is None else [model])):
         path.open("rb").close()  # an unreadable file is an error of its own, not a rejection
+    if "monolip" in read_metadata(certificate):
+        raise click.UsageError(
+            f"a certificate is checked; {certificate} is a model; name its .certificate.json, and the model by --model"
+        )
     from monolip.certify.checker import checker_path
 
     checker = checker_path()

@@ -15,6 +15,7 @@ from monolip.cli._options import (
     data_argument,
     json_option,
     output_option,
+    reading_of,
     reading_options,
     seed_option,
     the_data,
@@ -32,7 +33,7 @@ _MODELS = ("LightGBM", "XGBoost", "HistGradientBoosting")
 @column_option("--target", "-t", text="The column to predict.", required=True)
 @constraint_options
 @click.option(
-    "--with", "models", multiple=True, type=click.Choice(_MODELS, case_sensitive=False), help="[default: all]"
+    "--with", "models", multiple=True, type=click.Choice(_MODELS, case_sensitive=False), help="[default: all three]"
 )
 @click.option("--folds", type=click.IntRange(2, 50), default=5, show_default=True)
 @click.option("--members", type=click.IntRange(1, 64), help="Networks that monolip averages.")
@@ -63,10 +64,10 @@ def command(**options: Any) -> int:
     path = the_data(options["table"], options["data"])
     plan = FitPlan(
         data=path, output=path, certificate=path, promises={name: options[name] for name in names}, split=0.0,
-        reading={"encoding": options["encoding"], "separator": options["separator"]},
+        reading=reading_of(options),
         **{name: options[name] for name in ("target", "positive", "features", "drop", "weight", "task", "seed")},
     )  # fmt: skip
-    require_place(options["output"], reads=[path])
+    require_place(options["output"], reads=[path, options["constraints"]], streams=True)
     prepared = prepare(plan)
     constraints, rows = prepared.constraints, prepared.train
     parameters = {

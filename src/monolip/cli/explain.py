@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from monolip.cli._exits import Exit
-from monolip.cli._options import FILE, column_option, json_option, model_argument, reading_options, seed_option
+from monolip.cli._options import (
+    FILE,
+    column_option,
+    json_option,
+    model_argument,
+    reading_of,
+    reading_options,
+    seed_option,
+)
 from monolip.cli._screen import Answer, number, show
 
 __all__ = ["command"]
@@ -45,8 +53,9 @@ def command(**options: Any) -> int:
 
     model = load_estimator(options["model"])
     names = list(model.frozen_.inputs.names)
-    table = read_data(options["data"], encoding=options["encoding"], separator=options["separator"])
+    table = read_data(options["data"], **reading_of(options))
     X = pick_features(table, model, options["model"])
+    model._evaluate(X)  # text among numbers, and whatever else cannot be scored
     immutable = split_names(options["immutable"], names)
     require_columns(immutable, names, "--immutable")
     whole = whole_columns(X)
@@ -116,7 +125,7 @@ def _say_changes(answer: Answer, why: Any, what: str) -> None:
                 _value(change.value),
                 change.side,
                 bound,
-                "no value seen" if change.to is None else f"to {_value(change.to)}",
+                "no value seen" if change.to is None else f"to {_value(change.to, 12)}",
             ]
         )
     goal = f"{what} {way} {number(why.goal_prediction)}"
@@ -132,17 +141,17 @@ def _say_changes(answer: Answer, why: Any, what: str) -> None:
         return
     found = "no combination was found"
     if both.changes is not None:
-        moves = ", ".join(f"{name} {_value(x)} to {_value(to)}" for name, (x, to) in both.changes.items())
+        moves = ", ".join(f"{name} {_value(x)} to {_value(to, 12)}" for name, (x, to) in both.changes.items())
         found = f"found: {moves}, {number(both.size)} deviations"
     answer.line(
         f"All together: proved to need at least {_rounded_down(both.at_least)} standard deviations in sum; {found}."
     )
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, digits: int = 7) -> str:
     if value is None or value != value:
         return "missing"
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def _rounded_down(value: float) -> str:

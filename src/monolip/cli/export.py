@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from monolip.cli._exits import Exit
-from monolip.cli._files import beside, require_place
+from monolip.cli._files import beside, require_place, through_links
 from monolip.cli._options import FILE, json_option, model_argument, output_option
 from monolip.cli._screen import Answer, number, show
 
@@ -57,9 +57,9 @@ def command(
     options: dict[str, Any] = {} if arithmetic is None else {"arithmetic": arithmetic}
     if kind == "allen" and options:
         raise click.UsageError("the format allen has one arithmetic; leave --arithmetic out")
-    found = getattr(import_module("monolip.export"), function)(load_network(model), path, **options)
+    found = getattr(import_module("monolip.export"), function)(load_network(model), through_links(path), **options)
     if report is not None:
-        found.save(report)
+        found.save(through_links(report))
     answer = Answer({**json.loads(found.to_json()), "model": str(model)})
     answer.line(f"{path}: {str(found).splitlines()[0]}").line()
     if found.measured:
@@ -70,4 +70,4 @@ def command(
         answer.table("What was written, run and compared with Python", cells)
     answer.line(f"network      {found.digest}")
     show(answer, as_json)
-    return Exit.OK if found.passed else Exit.FOUND
+    return Exit.FOUND if found.passed is False else Exit.OK

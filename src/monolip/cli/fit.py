@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from monolip.cli._exits import Exit
-from monolip.cli._files import beside, require_place
+from monolip.cli._files import beside, lock_output, require_place
 from monolip.cli._options import (
     FILE,
     Seconds,
@@ -17,15 +17,22 @@ from monolip.cli._options import (
     data_argument,
     json_option,
     output_option,
+    reading_of,
     reading_options,
     seed_option,
     the_data,
 )
 from monolip.cli._screen import Answer, show, tell
+from monolip.errors import InputError
 
 __all__ = ["command"]
 
 _PROMISES = ("increasing", "decreasing", "slope", "max_slope", "constraints", "categorical")
+_MISSING = {
+    "lowest": "counts as the lowest",
+    "highest": "counts as the highest",
+    "state": "is a state of its own, of any score",
+}
 
 
 @click.command("fit")
@@ -71,8 +78,12 @@ def command(**options: Any) -> int:
 
     if options["resume"] and options["restart"]:
         raise click.UsageError("--resume and --restart exclude each other; choose one")
+    if options["split"] != options["split"]:
+        raise click.UsageError("--split is a share of the rows from 0 to 0.9; got nan; pass a number")
     output: Path = options["output"]
     source = the_data(options["table"], options["data"])
+    if output.suffix.lower() in (".pkl", ".pickle", ".joblib", ".pt", ".pth"):  # before an hour of work
+        raise InputError(f"a model file is data, no pickle; got {output.name!r}; end its name in .safetensors.")
     require_place(output, reads=[source, options["constraints"]])
     plan = FitPlan(
         data=source,
@@ -86,18 +97,33 @@ def command(**options: Any) -> int:
             "class_weight": options["class_weight"],
             "n_jobs": options["threads"],
         },
-        reading={"encoding": options["encoding"], "separator": options["separator"]},
+        reading=reading_of(options),
         **{name: options[name] for name in ("target", "positive", "features", "drop", "weight", "task", "split")},
         **{name: options[name] for name in ("seed", "time", "resume", "restart")},
         quiet=options["quiet"] or options["as_json"],
     )
-    require_place(plan.certificate, reads=[source, output])
-    fit = carry_out(plan)
+    require_place(plan.certificate, output, reads=[source, options["constraints"]])
+    try:
+        with lock_output(output):
+            fit = carry_out(plan)
+    except KeyboardInterrupt as cut:
+        words = str(cut) or f"interrupted before a model was saved; {_kept(plan)}"
+        raise KeyboardInterrupt(words) from None
     show(_answer(plan, fit), options["as_json"])
+    for remark in fit.remarks:
+        tell(f"note: {remark}")
     if fit.interrupted:
-        tell(f"monolip fit: interrupted; {output} is the best model so far; run again with --resume to finish the fit")
+        tell(f"monolip fit: interrupted; {output} is the best model so far; {_kept(plan)}")
         return Exit.INTERRUPTED
     return Exit.OK
+
+
+def _kept(plan: Any) -> str:
+    """What an interrupted fit has left to go on from."""
+    kept = len(list(plan.checkpoint.glob("*.safetensors")))
+    if not kept:
+        return "no training was done, so that there is none to go on from: run again"
+    return f"trainings that are done are kept in {plan.checkpoint} ({kept} of them): run again with --resume to go on"
 
 
 def _answer(plan: Any, fit: Any) -> Answer:
@@ -108,7 +134,7 @@ def _answer(plan: Any, fit: Any) -> Answer:
     seen = f"{len(prepared.train):,} rows, {model.n_features_in_} features"
     again = f", {fit.resumed} trainings from the checkpoint" if fit.resumed else ""
     answer.line(f"{what} of {plan.target!r} fitted on {seen} in {fit.seconds:.1f} s{again}")
-    if prepared.labels is not None and len(prepared.labels) == 2 and plan.positive is None:
+    if prepared.monotonic_cst and len(prepared.labels or ()) == 2 and plan.positive is None:
         answer.line(f"Directions are about P({prepared.labels[1]!r}); --positive names another class.")
     answer.line()
     if fit.metrics is None:
@@ -121,7 +147,10 @@ def _answer(plan: Any, fit: Any) -> Answer:
             f"Judged on {n_test:,} rows that were held out", metric_cells(fit.metrics, f"baseline ({constant})")
         )
     answer.table("What is proved, in your units", model.slopes_.cells)
-    answer.line(f"model        {plan.output}")
+    if prepared.constraints.missing:
+        told = [f"{name} {_MISSING.get(rule, rule)}" for name, rule in prepared.constraints.missing.items()]
+        answer.line(f"Missing values, proved too: {', '.join(told)}").line()
+    answer.line(f"model        {plan.output}{' (replaced: a file of that name was there)' if fit.replaced else ''}")
     answer.line(f"certificate  {plan.certificate}")
     answer.line(f"prove it     monolip check {plan.certificate} --model {plan.output}")
     answer.line(f"network      {model.frozen_.digest}")
@@ -140,9 +169,12 @@ def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
         "features": list(fit.prepared.train.X.column_names),
         "rows": {"train": len(fit.prepared.train), "test": n_test},
         "metrics": fit.metrics,
+        "missing": fit.prepared.constraints.missing,
         "slopes": [row._asdict() for row in model.slopes_],
         "seed": plan.seed,
         "seconds": round(fit.seconds, 3),
         "trainings_resumed": fit.resumed,
         "interrupted": fit.interrupted,
+        "replaced": fit.replaced,
+        "remarks": list(fit.remarks),
     }

@@ -22,6 +22,7 @@ from monolip.cli._options import (
     the_data,
 )
 from monolip.cli._screen import Answer, show, tell
+from monolip.errors import InputError
 
 __all__ = ["command"]
 
@@ -37,7 +38,7 @@ __all__ = ["command"]
 @json_option
 def command(
     model: Path, table: Path | None, data: Path | None, output: Path | None, keep: tuple[str, ...], exact: bool,
-    score: bool, encoding: str, separator: str | None, as_json: bool,
+    score: bool, encoding: str, separator: str | None, decimal: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Predict the rows of a table: a prediction each, and for classes the probability of each.
 
@@ -50,13 +51,19 @@ def command(
     from monolip.cli._names import split_names
 
     path = the_data(table, data)
-    require_place(output, reads=[path, model])
+    require_place(output, reads=[path, model], streams=True)
     estimator = load_estimator(model)
-    rows = read_data(path, encoding=encoding, separator=separator)
+    rows = read_data(path, encoding=encoding, separator=separator, decimal=decimal)
     X = pick_features(rows, estimator, model)
+    for remark in unseen_categories(estimator, X):
+        tell(f"note: {remark}")
     kept = pick(rows, split_names(keep, rows.column_names), "--keep")
     columns: dict[str, Any] = {name: kept.column(name) for name in kept.column_names}
-    columns |= _predictions(estimator, X, exact, score)
+    predicted = _predictions(estimator, X, exact, score)
+    both = [name for name in columns if name in predicted]
+    if both:
+        raise InputError(f"a column that is kept has a name of its own; got {both[0]!r}, a prediction; rename it.")
+    columns |= predicted
     found = require_pyarrow().table(columns)
     if as_json:
         answer = Answer({"model": str(model), "rows": found.num_rows, "predictions": found.to_pylist()})
@@ -83,9 +90,28 @@ def _predictions(estimator: Any, X: Any, exact: bool, score: bool) -> dict[str, 
     return columns
 
 
+def unseen_categories(estimator: Any, X: Any) -> list[str]:
+    """A sentence for each column with categories that were not there in training."""
+    from monolip.input_columns import CategoryColumn, is_missing
+
+    found = []
+    for column in estimator.frozen_.inputs.columns:
+        if not isinstance(column, CategoryColumn):
+            continue
+        known, values = {str(label) for label in column.categories}, X.column(column.name).to_pylist()
+        odd = [value for value in values if not is_missing(value) and str(value) not in known]
+        if odd:
+            names = ", ".join(repr(value) for value in list(dict.fromkeys(odd))[:3])
+            found.append(f"{len(odd):,} rows have a {column.name!r} that was not there in training, such as {names}")
+    return found
+
+
 def _csv(table: Any) -> str:
     buffer = io.BytesIO()
     csv = import_module("pyarrow.csv")
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        if kind.num_fields:
+            raise InputError(f"a cell of CSV is one value; {name!r} holds {kind}; write .parquet, or leave it out.")
     csv.write_csv(table, buffer, csv.WriteOptions(quoting_style="needed"))
     return buffer.getvalue().decode()
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from monolip.cli._exits import Exit
-from monolip.cli._files import beside, require_place
+from monolip.cli._files import beside, require_place, through_links
 from monolip.cli._options import (
     FILE,
     column_option,
@@ -16,10 +16,11 @@ from monolip.cli._options import (
     json_option,
     model_argument,
     output_option,
+    reading_of,
     reading_options,
     seed_option,
 )
-from monolip.cli._screen import Answer, show
+from monolip.cli._screen import Answer, show, tell
 from monolip.errors import InputError
 
 __all__ = ["command"]
@@ -34,6 +35,7 @@ __all__ = ["command"]
 @click.option("--train", type=FILE, help="The rows it was fitted on; DATA then counts as held out.")
 @column_option("--group", text="Metrics by this column, which is no feature.", many=True)
 @click.option("--unit", multiple=True, metavar="FEATURE=UNIT", help="Shown beside slopes: --unit income=EUR.")
+@click.option("--positive", metavar="LABEL", help="The class to speak of.  [default: the one directions named]")
 @click.option("--title", help="The headline.")
 @click.option("--no-baselines", is_flag=True, help="Without the comparison with other models: much faster.")
 @click.option("--folds", type=click.IntRange(2, 50), default=5, show_default=True)
@@ -54,6 +56,7 @@ def command(**options: Any) -> int:
     require_place(output, reads=[path, options["table"], options["data"], options["train"]])
     model = load_estimator(path)
     given: dict[str, Any] = {"title": options["title"], "folds": options["folds"], "seed": options["seed"]}
+    given["positive"] = options["positive"]
     if options["no_baselines"]:
         given["baselines"] = ()
     given["units"] = dict(_unit(text) for text in options["unit"]) or None
@@ -64,9 +67,16 @@ def command(**options: Any) -> int:
         raise click.UsageError("--target, --group and --train need a table; got none; name it")
     if source is not None:
         given |= _rows(options, source, model, path)
-    written = write_report(model, output, **{name: value for name, value in given.items() if value is not None})
-    answer = Answer({"report": str(written), "model": str(path), "bytes": Path(written).stat().st_size})
-    answer.line(f"report       {written}  ({Path(written).stat().st_size / 1e6:.1f} MB, one file, works offline)")
+    if options["target"] is None:
+        given["title"] = options["title"] or f"Model report: {path.stem}"
+        data = "" if source is not None else "DATA and "
+        tell(f"note: without {data}--target the page says nothing about accuracy; name the column of the answers")
+    written = write_report(
+        model, through_links(output), **{name: value for name, value in given.items() if value is not None}
+    )
+    size = Path(written).stat().st_size
+    answer = Answer({"report": str(output), "model": str(path), "bytes": size})
+    answer.line(f"report       {output}  ({size / 1e6:.1f} MB, one file, works offline)")
     show(answer, options["as_json"])
     return Exit.OK
 
@@ -75,7 +85,7 @@ def _rows(options: dict[str, Any], source: Path, model: Any, path: Path) -> dict
     from monolip.cli._data import pick, pick_features, read_data
     from monolip.cli._names import split_names
 
-    reading = {"encoding": options["encoding"], "separator": options["separator"]}
+    reading = reading_of(options)
     table = read_data(source, **reading)
     given: dict[str, Any] = {"X": pick_features(table, model, path)}
     if options["target"] is not None:

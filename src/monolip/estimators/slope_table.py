@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from monolip.estimators._text import text_table
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
+from monolip.rounding import digits_up, interval_text, round_up
 
 FloatArray = NDArray[np.float64]
 
@@ -83,16 +85,17 @@ class SlopeTable:
 
     @property
     def cells(self) -> list[list[str]]:
-        """The table as text, the head first."""
+        """The table as text, the head first; bounds rounded outward, so that what is printed is proved too."""
         classes = any(row.output for row in self.rows)
         odds = any(row.probability is not None for row in self.rows)
         head = ["feature", *(["class"] if classes else []), "promise", f"slope, {self.unit} per unit"]
         lines = [[*head, *(["|dP/dx| at most"] if odds else [])]]
         for row in self.rows:
-            slope = "-" if row.lower is None or row.upper is None else f"[{row.lower:.4g}, {row.upper:.4g}]"
-            asked = "" if row.promised is None else f" [{row.promised[0]:.4g}, {row.promised[1]:.4g}]"
+            slope = "-" if row.lower is None or row.upper is None else interval_text(row.lower, row.upper, 4)
+            asked = "" if row.promised is None else f" {interval_text(*row.promised, 4)}"
             line = [row.feature, *([row.output] if classes else []), row.promise + asked, slope]
-            lines.append(line + (["-" if row.probability is None else f"{row.probability:.4g}"] if odds else []))
+            steepest = "-" if row.probability is None else f"{digits_up(row.probability, 4):.4g}"
+            lines.append(line + ([steepest] if odds else []))
         return lines
 
 
@@ -121,8 +124,8 @@ def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str]) -> li
         asked = [(float(p.lower[at]), float(p.upper[at])) for p in promises]
     slopes = [network.raw_slopes.for_output(k) for k in range(n)]
     least, most = [float(s.lower[at]) for s in slopes], [float(s.upper[at]) for s in slopes]
-    steep = max(most) - min(least) if n > 1 else max(abs(least[0]), abs(most[0]))
-    probability = steep / 4 if network.link.labels else None
+    steep = Fraction(max(most)) - Fraction(min(least)) if n > 1 else Fraction(max(abs(least[0]), abs(most[0])))
+    probability = round_up(steep / 4) if network.link.labels else None
     return [SlopeRow(column.name, labels[k], words[k], least[k], most[k], probability, asked[k]) for k in range(n)]
 
 

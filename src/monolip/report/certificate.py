@@ -8,7 +8,9 @@ from monolip.certify.certificate import Certificate, Claim, certify
 from monolip.errors import InputError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
+from monolip.report.html_text import plain
 from monolip.report.style import BLUE, GREEN, GREY, RED, one_axis, styled
+from monolip.rounding import interval_text
 
 __all__ = ["plot_certificate"]
 
@@ -92,10 +94,11 @@ def _ranges(certificate: Certificate) -> dict[str, float]:
 
 
 def _name(claim: Claim) -> str:
-    return f"{claim.feature}, {claim.output}" if claim.output else claim.feature
+    feature = plain(claim.feature, 40)  # a longer one leaves no room for the bars
+    return f"{feature}, {plain(claim.output, 20)}" if claim.output else feature
 
 
 def _interval(claim: Claim) -> str:
     if claim.lower is None or claim.upper is None:
         return claim.promise
-    return f"[{claim.lower:.3g}, {claim.upper:.3g}]"
+    return interval_text(claim.lower, claim.upper, 3)

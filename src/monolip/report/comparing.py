@@ -45,7 +45,7 @@ class Comparison:
     def cells(self) -> list[list[str]]:
         """The table as text, the head first."""
         metrics = list(next(iter(self.scores.values())))
-        rows = [["model", *metrics, "fit seconds"]]
+        rows = [["model", *metrics, "fit s"]]
         for name, found in self.scores.items():
             shown = [f"{m:.4g} ±{e:.2g}" for m, e in (_mean(found[metric]) for metric in metrics)]
             rows.append([name, *shown, f"{float(self.seconds[name].mean()):.2f}"])

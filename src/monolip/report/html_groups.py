@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -14,8 +15,8 @@ from monolip.input_columns import is_missing
 from monolip.report.html_chart import Chart, legend
 from monolip.report.html_judging import Judgement
 from monolip.report.html_metrics import loss_name
-from monolip.report.html_subject import Subject
-from monolip.report.html_text import Html, plain, short, table, tag
+from monolip.report.html_subject import Subject, distinct_names
+from monolip.report.html_text import Html, short, table, tag
 
 __all__ = ["groups_section", "read_groups", "without_groups"]
 
@@ -45,7 +46,7 @@ def without_groups(X: Any, groups: Any, features: tuple[str, ...]) -> tuple[Any,
 
 
 def read_groups(groups: Any, n_rows: int) -> Groups:
-    """{name: labels}: of a mapping, a data frame, a named column or an array."""
+    """{name: labels, whole, None where missing}: of a mapping, a data frame, a named column or an array."""
     if groups is None:
         return {}
     frame = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
@@ -62,15 +63,15 @@ def read_groups(groups: Any, n_rows: int) -> Groups:
             raise InputError(
                 f"groups have one entry per row of X; got {len(values)} in {name!r} for {n_rows}; match them."
             )
-    words = {name: ["missing" if is_missing(v) else plain(v, 40) for v in values] for name, values in found.items()}
-    return {name: np.array(values, dtype=object) for name, values in words.items()}
+    whole = {name: [None if is_missing(v) else str(v) for v in values] for name, values in found.items()}
+    return {name: np.array(values, dtype=object) for name, values in whole.items()}
 
 
 def groups_section(subject: Subject, judgement: Judgement | None, groups: Groups) -> Html:
     if not groups:
         return Html("")
     if judgement is None:
-        words = "Groups were named, but no targets: nothing can be measured. Pass y= to write_report."
+        words = "Groups were named, but no answers: nothing can be measured. Pass --target, or y= to write_report."
         return tag("section", tag("h2", "How it treats groups"), tag("p", words), id="groups")
     parts = [_one(subject, judgement, name, labels[judgement.rows]) for name, labels in groups.items()]
     lead = f"Measured {judgement.how}. The model does not see a column unless it is also among its features."
@@ -78,13 +79,13 @@ def groups_section(subject: Subject, judgement: Judgement | None, groups: Groups
 
 
 def _one(subject: Subject, judgement: Judgement, name: str, labels: NDArray[Any]) -> Html:
-    distinct, counts = np.unique(labels.astype(str), return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:MOST_GROUPS]
-    shown = [str(distinct[k]) for k in order]
-    lines = [_metrics(subject, judgement, labels.astype(str) == label) for label in shown]
-    small = [label for label, k in zip(shown, order, strict=True) if counts[k] < FEW]
+    counts = Counter(labels.tolist())
+    distinct = sorted(counts, key=lambda label: (-counts[label], label is None, label or ""))[:MOST_GROUPS]
+    shown = distinct_names(["missing" if label is None else label for label in distinct], 40)
+    lines = [_metrics(subject, judgement, np.array([label == one for one in labels.tolist()])) for label in distinct]
+    small = [name for name, label in zip(shown, distinct, strict=True) if counts[label] < FEW]
     note = f"Fewer than {FEW} rows, so hardly more than an anecdote: {', '.join(small[:8])}." if small else ""
-    left = len(distinct) - len(shown)
+    left = len(counts) - len(shown)
     note += f" {left} smaller groups are left out." if left else ""
     rows = [[label, *(_cell(value) for value in line.values())] for label, line in zip(shown, lines, strict=True)]
     used = " (also a feature of the model)" if name in subject.names else ""
@@ -120,7 +121,7 @@ def _cell(value: float) -> str:
     return f"{int(value):,}" if value > 1 and value.is_integer() else short(value)
 
 
-def _charts(subject: Subject, name: str, shown: list[str], lines: list[dict[str, float]]) -> list[Html]:
+def _charts(subject: Subject, name: str, shown: Sequence[str], lines: list[dict[str, float]]) -> list[Html]:
     """Observed beside predicted; of two classes also both kinds of error."""
     keys = [k for k in lines[0] if k.startswith(("share ", "mean P(", "mean observed", "mean predicted", "accuracy"))]
     pairs = [(keys[0], keys[1])]
@@ -128,7 +129,9 @@ def _charts(subject: Subject, name: str, shown: list[str], lines: list[dict[str,
     return [_chart(subject, name, shown, lines, pair) for pair in pairs]
 
 
-def _chart(subject: Subject, name: str, shown: list[str], lines: list[dict[str, float]], pair: tuple[str, str]) -> Html:
+def _chart(
+    subject: Subject, name: str, shown: Sequence[str], lines: list[dict[str, float]], pair: tuple[str, str]
+) -> Html:
     one, two = (np.array([line[key] for line in lines]) for key in pair)
     known = ~np.isnan(one) & ~np.isnan(two)
     places, one, two = np.arange(len(shown), dtype=np.float64)[known], one[known], two[known]
@@ -137,8 +140,9 @@ def _chart(subject: Subject, name: str, shown: list[str], lines: list[dict[str, 
     ends = (0.0, 1.0) if not len(one) else (min(low.min(), two.min()), max(high.max(), two.max()))
     room = 0.08 * (ends[1] - ends[0] or abs(ends[1]) or 1.0)
     words = f"{pair[0]} and {pair[1]}"
+    label = pair[0] if is_share else "rate" if "rate" in pair[0] else subject.target
     chart = Chart(f"{words} by {name}", (-0.5, len(shown) - 0.5), (ends[0] - room, ends[1] + room), x_names=shown,
-                  x_label=name, y_label=pair[0] if is_share else "")  # fmt: skip
+                  x_label=name, y_label=label)  # fmt: skip
     chart.stems(places - 0.08, low, high, "ours thin")
     chart.points(places - 0.08, one, "ours", 4.0)
     chart.points(places + 0.08, two, "second", 4.0)

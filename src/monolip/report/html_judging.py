@@ -22,6 +22,7 @@ from monolip.report.html_subject import Subject, targets_of
 __all__ = ["Judged", "Judgement", "Plan", "judge"]
 
 FloatArray = NDArray[np.float64]
+_BARE = "(sample weights and offsets are not used)"  # whether the model had any is not known
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,10 @@ def judge(subject: Subject, plan: Plan) -> Judgement | None:
         return Judgement(rows, given.y, own, _held_out_words(count))
     if not rivals:
         why = "Only the network was passed" if subject.model is None else "They are too few to hold some out"
-        how = f"on the {count} given. {why}: whether the model was fitted on them is not known here"
+        how = f"on the {count} given {_BARE}. {why}: whether the model was fitted on them is not known here"
         return Judgement(rows, given.y, own, how, is_unseen=False)
     cross = f"by {len(parts)}-fold cross-validation on the {count} given: every model fitted again without the rows "
-    cross += "it is asked about, with its own settings"
+    cross += f"it is asked about, with its own settings {_BARE}"
     found = tuple(_judged(subject, r.name, r.words, given.y, _crossed(r, given, parts, subject)) for r in rivals)
     if plan.held_out:
         return Judgement(rows, given.y, own, _held_out_words(count), found, cross)
@@ -108,7 +109,7 @@ def judge(subject: Subject, plan: Plan) -> Judgement | None:
 
 
 def _held_out_words(count: str) -> str:
-    return f"on {count} that the writer of this report held out from fitting"
+    return f"on {count} that the writer of this report held out from fitting {_BARE}"
 
 
 def _with_training_rows(subject: Subject, plan: Plan, given: Rows, rows: NDArray[np.int64], count: str) -> Judgement:
@@ -118,8 +119,9 @@ def _with_training_rows(subject: Subject, plan: Plan, given: Rows, rows: NDArray
     own = _judged(subject, "this model", "the promises above", given.y, _direct(subject, given))
     rivals = [] if subject.model is None else baselines_of(subject, plan.baselines)
     others = [_judged(subject, r.name, r.words, given.y, r.answer(learn, given)) for r in rivals]
-    how = _held_out_words(count) + (f" ({both:,} of them have the same features as a training row)" if both else "")
-    fitted = f"{how}; the others were fitted on the {len(learn):,} training rows"
+    how = _held_out_words(count)
+    how = how[:-1] + f"; {both:,} of them have the same features as a training row)" if both else how
+    fitted = f"{how}; the others were fitted on the {len(learn):,} training rows in the same way"
     return Judgement(rows, given.y, own, how, (own, *others) if others else (), fitted)
 
 

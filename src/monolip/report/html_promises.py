@@ -6,9 +6,17 @@ from monolip.certify.certificate import Claim
 from monolip.errors import CertificateError
 from monolip.estimators.slope_table import SlopeRow
 from monolip.report.html_subject import Subject
-from monolip.report.html_text import DASH, Html, short, table, tag
+from monolip.report.html_text import DASH, MINUS, Html, short_down, short_up, table, tag
 
-__all__ = ["answer_words", "checker_verdict", "direction_of", "focus_of", "promises_section", "sentence_of"]
+__all__ = [
+    "answer_words",
+    "checker_verdict",
+    "direction_of",
+    "focus_of",
+    "promises_section",
+    "sentence_of",
+    "told_direction",
+]
 
 ARROWS = {"increasing": "↑", "decreasing": "↓", "flat": "→", "free": ""}
 _MISSING = {
@@ -31,6 +39,12 @@ def direction_of(subject: Subject, feature: str, output: int = 0) -> str:
     return word if word in ("increasing", "decreasing", "flat") else "free"
 
 
+def told_direction(subject: Subject, feature: str, output: int = 0) -> str:
+    """The direction of what sentences are about, which may be the first of two classes."""
+    word = direction_of(subject, feature, output)
+    return {"increasing": "decreasing", "decreasing": "increasing"}.get(word, word) if subject.is_turned else word
+
+
 def focus_of(subject: Subject) -> int:
     """The output that pictures show: of several classes the one with the most promises."""
     outputs = range(subject.network.n_outputs)
@@ -42,13 +56,13 @@ def answer_words(subject: Subject, output: int = 0) -> str:
     if subject.link == "softmax":
         return f"P({subject.labels[output]})"
     if subject.labels:
-        return f"P({subject.labels[1]})"
+        return f"P({subject.labels[subject.named]})"
     return "the prediction" if subject.target == "prediction" else f"the predicted {subject.target}"
 
 
 def sentence_of(subject: Subject, feature: str, output: int = 0) -> str:
     """The promise as a sentence."""
-    word, answer = direction_of(subject, feature, output), answer_words(subject, output)
+    word, answer = told_direction(subject, feature, output), answer_words(subject, output)
     verb = {"increasing": "never lowers", "decreasing": "never raises", "flat": "never changes"}.get(word)
     return f"Raising {feature} {verb} {answer}." if verb else f"{feature} may move {answer} either way."
 
@@ -62,7 +76,7 @@ def promises_section(subject: Subject, verdict: str) -> Html:
     ]
     directed.sort(key=lambda one: direction_of(subject, *one) == "flat")  # what moves comes first
     items = [
-        tag("li", tag("span", ARROWS[direction_of(subject, name, k)], class_="arrow", aria_hidden="true"),
+        tag("li", tag("span", ARROWS[told_direction(subject, name, k)], class_="arrow", aria_hidden="true"),
             sentence_of(subject, name, k))
         for name, k in directed[:60]
     ]  # fmt: skip
@@ -72,6 +86,11 @@ def promises_section(subject: Subject, verdict: str) -> Html:
         if items
         else "No direction was asked for and none was found in the weights. Slopes are bounded as follows."
     )
+    if items and subject.is_turned:
+        one, two = subject.labels
+        lead += (
+            f" Slopes and curves are those of log-odds of {two}, where P({one}) = 1 {MINUS} P({two}) reads reversed."
+        )
     return tag(
         "section",
         tag("h2", "What it promises"),
@@ -86,11 +105,12 @@ def promises_section(subject: Subject, verdict: str) -> Html:
 def _slope_table(subject: Subject) -> Html:
     several = subject.link == "softmax"
     per = subject.scale
-    head = ["feature", *(["class"] if several else []), "direction", "missing values", f"slope of {per}, per unit"]
+    of = f" of P({subject.labels[1]})" if subject.link == "logit" else ""
+    head = ["feature", *(["class"] if several else []), f"direction{of}", "missing values", f"slope of {per}, per unit"]
     odds = bool(subject.labels)
     head += ["|change of P| per unit, at most"] if odds else []
     rows = [_slope_row(subject, row, several, odds) for row in list(subject.slopes)[:MOST_ROWS]]
-    note = "A slope interval holds for every pair of inputs that differ in that feature only; it is exact arithmetic."
+    note = "A slope interval holds for every pair of inputs that differ in that number only; it is exact arithmetic."
     words = f"Proved slopes of {len(subject.names)} features"
     return tag("div", table(head, rows, words, numeric=len(head) - 1 - odds), tag("p", note, class_="note"))
 
@@ -101,14 +121,19 @@ def _slope_row(subject: Subject, row: SlopeRow, several: bool, odds: bool) -> li
     word = direction_of(subject, row.feature, k)
     asked = row.promise.split()[0] in ("increasing", "decreasing", "flat")
     told = word if asked or word == "free" else f"{word} (not asked for, found in the weights)"
-    wanted = "" if row.promised is None else f", asked: {short(row.promised[0])} to {short(row.promised[1])}"
+    wanted = "" if row.promised is None else f", asked: {_interval(*row.promised)}"
     kind = row.promise.partition(" ")[2]  # "(category)" or nothing
     low, high = claim.lower, claim.upper
-    slope = DASH if low is None or high is None else f"{short(low)} to {short(high)}"
+    slope = DASH if low is None or high is None else _interval(low, high)
     steepest = None if low is None or high is None else max(abs(low), abs(high)) / 4 if not several else row.probability
     cells: list[object] = [subject.with_unit(row.feature), *([row.output] if several else [])]
     cells += [f"{ARROWS[word]} {told} {kind}".strip() + wanted, _MISSING.get(claim.missing or "", DASH), slope]
-    return cells + ([short(steepest)] if odds else [])
+    return cells + ([short_up(steepest)] if odds else [])
+
+
+def _interval(low: float, high: float) -> str:
+    """Rounded outward: what is printed is proved too."""
+    return f"{short_down(low)} to {short_up(high)}"
 
 
 def _certificate(subject: Subject, verdict: str) -> Html:
@@ -132,7 +157,9 @@ def _certificate(subject: Subject, verdict: str) -> Html:
         tag("p", tag("button", "Save certificate.json", type="button", id="save-certificate")),
         tag("pre", commands, tabindex="0", aria_label="Commands to check the certificate"),
         tag("p", "The first command proves the claims about the network in the certificate. The second shows that it "
-            "is the network of your model file. Both programs lie in monolip's share/monolip folder.", class_="note"),
+            "is the network of your model file. Both programs are plain Python and need nothing else: they lie in the "
+            "folder checker of monolip's sources and in share/monolip of an environment where it is installed; ask "
+            "whoever sent this page for them, or get them where monolip is published.", class_="note"),
         class_="card",
     )  # fmt: skip
 

@@ -22,7 +22,10 @@ _MOST = 400  # points of a scatter
 
 def quality_section(subject: Subject, judgement: Judgement | None) -> Html:
     if judgement is None:
-        words = "No rows with targets were given, so nothing is said about accuracy. Pass X= and y= to write_report."
+        words = (
+            "No rows with answers were given, so nothing is said about accuracy. Name a table and its --target on the "
+            "command line, or pass X= and y= to write_report."
+        )
         return tag("section", tag("h2", "How well it predicts"), tag("p", words), id="quality")
     parts: list[object] = [tag("p", f"Measured {judgement.how}.")]
     shown = judgement.compared or (judgement.main,)
@@ -48,16 +51,15 @@ def cost_sentence(subject: Subject, judgement: Judgement | None) -> str:
 def _against(subject: Subject, own: Judged, other: Judged) -> str:
     gap = own.losses - other.losses
     mean, error = float(gap.mean()), float(gap.std(ddof=1) / np.sqrt(len(gap)))
-    size = f"{short(abs(mean), 3)} ± {short(error, 2)} in {loss_name(subject)} per row"
-    measurable = abs(mean) > 2 * error
+    size = f"{short(abs(mean), 2)} ± {short(error, 1)} of {loss_name(subject)} per row"
+    lower, measurable = "lower" if mean < 0 else "higher", abs(mean) > 2 * error
     if other.name == "unconstrained":
-        lead = "What the promises cost, against the same network without them:"
-        return (
-            f"{lead} {'nothing measurable' if not measurable else 'less than nothing' if mean < 0 else 'accuracy'} "
-            + (f"(loss {'lower' if mean < 0 else 'higher'} by {size}).")
-        )
+        lead = "Against the same network without them, the promises"
+        if not measurable:
+            return f"{lead} cost nothing measurable (loss {lower} by {size})."
+        return f"{lead} {'gain' if mean < 0 else 'cost'} {size}."
     verdict = "no measurable difference" if not measurable else "better" if mean < 0 else "worse"
-    return f"Against {other.name}: {verdict} (loss {'lower' if mean < 0 else 'higher'} by {size})."
+    return f"Against {other.name}: {verdict} (loss {lower} by {size})."
 
 
 def _metrics(shown: tuple[Judged, ...], caption: str) -> Html:

@@ -27,7 +27,7 @@ def write_report(
     baselines: Sequence[str] | str | None = ("unconstrained", "boosted"), title: str | None = None,
     target: str | None = None, units: Mapping[str, str] | None = None, train: tuple[Any, Any] | None = None,
     held_out: bool = False, folds: int = 5, max_rows: int = 20_000, radius_rows: int = 100, check: bool = True,
-    seed: int = 0,
+    seed: int = 0, positive: Any = None,
 ) -> Path:  # fmt: skip
     """Write one self-contained HTML file about a fitted model: promises, accuracy, shapes, robustness, groups, what-if.
 
@@ -48,7 +48,8 @@ def write_report(
             cross-validation: whether this model has seen the rows cannot be known.
         folds, max_rows: of the cross-validation; radius_rows: rows whose certified radii are computed.
         check: run the independent checker on the certificate, and say what it said.
-        seed: of the folds.
+        seed: of the folds. positive: of two classes the one that sentences and the live panel are about; the default
+            is the class that all directions were asked about (monotonic_cst), else the second.
 
     Returns: the path written.
 
@@ -62,7 +63,7 @@ def write_report(
         True
     """
     plan = Plan.of(baselines, train, held_out, folds, max_rows, radius_rows, seed)
-    subject, columns = _read(model, X, y, groups, target, units)
+    subject, columns = _read(model, X, y, groups, target, units, positive)
     judgement, verdict, importance = judge(subject, plan), checker_verdict(subject, check), importance_of(subject)
     sections = [
         promises_section(subject, verdict),
@@ -72,14 +73,14 @@ def write_report(
         robustness_section(subject, plan.radius_rows, held_out or train is not None),
         groups_section(subject, judgement, columns),
     ]
-    headline = title if title is not None else f"Model report: {subject.target}"
+    headline = title if title is not None else f"Model report: {target or type(model).__name__}"
     summary = summary_of(subject, headline, judgement, verdict)
     text = page_of(subject, headline, page_data(subject, importance), [summary, *sections])
     return write_whole(Path(path), text)
 
 
 def _read(
-    model: Any, X: Any, y: Any, groups: Any, target: str | None, units: Mapping[str, str] | None
+    model: Any, X: Any, y: Any, groups: Any, target: str | None, units: Mapping[str, str] | None, positive: Any
 ) -> tuple[Subject, Groups]:
     inputs = network_of(model).inputs
     assert inputs is not None
@@ -87,5 +88,5 @@ def _read(
         raise InputError("groups belong to rows; got groups without X; pass X=.")
     if X is not None:
         X, groups = without_groups(X, groups, inputs.names)
-    subject = subject_of(model, X, y, target, units)
+    subject = subject_of(model, X, y, target, units, positive)
     return subject, read_groups(groups, 0 if subject.table is None else subject.table.n_rows)

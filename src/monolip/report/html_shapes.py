@@ -138,7 +138,8 @@ def _cone(chart: Chart, subject: Subject, name: str, shape: Shape) -> None:
     if claim.lower is None or claim.upper is None:
         return
     away, start = shape.points - shape.points[shape.apex], shape.mean[shape.apex]
-    edges = np.sort([start + claim.lower * away, start + claim.upper * away], axis=0)
+    with np.errstate(over="ignore"):  # far outside the picture
+        edges = np.sort([start + claim.lower * away, start + claim.upper * away], axis=0).clip(-1e300, 1e300)
     chart.area(shape.points, edges[0], edges[1], "cone")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,9 +21,10 @@ from monolip.estimators.slope_table import SlopeTable
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import NumericColumn
 from monolip.report._shape import seen_values
+from monolip.report.html_named import named_class
 from monolip.report.html_text import plain
 
-__all__ = ["Subject", "network_of", "rows_of", "subject_of", "targets_of"]
+__all__ = ["Subject", "distinct_names", "network_of", "rows_of", "subject_of", "targets_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -33,6 +35,7 @@ class Subject:
 
     y: codes of classes (positions in labels), or numbers. target: the name of what is predicted. names, labels: of
     features and classes (in the order of probabilities; none for regression) as they are shown, everywhere below.
+    named: of two classes the position of the one that sentences and the live panel are about.
     """
 
     network: FrozenNetwork
@@ -47,6 +50,12 @@ class Subject:
     claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    named: int = 1
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether sentences are about the first of two classes, and directions therefore read the other way round."""
+        return self.link == "logit" and self.named == 0
 
     @property
     def link(self) -> str:
@@ -98,7 +107,9 @@ class Subject:
         return np.asarray(values[np.isfinite(values)])
 
 
-def subject_of(model: Any, X: Any, y: Any, target: str | None, units: Mapping[str, str] | None) -> Subject:
+def subject_of(
+    model: Any, X: Any, y: Any, target: str | None, units: Mapping[str, str] | None, positive: Any = None
+) -> Subject:
     """Read and check everything that was given."""
     network = network_of(model)
     assert network.inputs is not None
@@ -116,9 +127,9 @@ def subject_of(model: Any, X: Any, y: Any, target: str | None, units: Mapping[st
         schema = estimator._schema if estimator is not None else Schema.of(network.inputs)
         table = table_like(X, schema, type(model).__name__)
     given = {"X": X, "table": table, "y": None if y is None else targets_of(network, table, y)}
-    names = _shown(network.inputs.names, 80)
+    names = distinct_names(network.inputs.names, 80)
     classes = [str(label) for label in (network.link.labels if network.link else None) or ()]
-    labels = _shown(classes, 60)
+    labels = distinct_names(classes, 60)
     name_of = dict(zip(network.inputs.names, names, strict=True))
     label_of = {"": "", **dict(zip(classes, labels, strict=True))}
     rows = tuple(r._replace(feature=name_of[r.feature], output=label_of[r.output]) for r in slopes)
@@ -126,13 +137,23 @@ def subject_of(model: Any, X: Any, y: Any, target: str | None, units: Mapping[st
     units_ = {name_of[name]: plain(unit, 20) for name, unit in words.items()}
     table_ = SlopeTable(rows, slopes.unit)
     shown: dict[str, Any] = {"claims": claims, "names": names, "labels": labels}
+    shown["named"] = named_class(estimator, classes, positive)
     return Subject(network, estimator, certificate, table_, plain(target or "prediction", 80), units_, **given, **shown)
 
 
-def _shown(names: Sequence[str], most: int) -> tuple[str, ...]:
+def distinct_names(names: Sequence[str], most: int) -> tuple[str, ...]:
     """Names cut to a bounded length and still distinct."""
     cut = [plain(name, most) for name in names]
-    return tuple(name if cut.count(name) == 1 else f"{name} #{k}" for k, name in enumerate(cut))
+    counts, out = Counter(cut), []
+    taken = {name for name in cut if counts[name] == 1}
+    for k, name in enumerate(cut):
+        told, tail = (name, k) if counts[name] == 1 else (f"{name} #{k}", k)
+        while counts[name] > 1 and told in taken:
+            tail += len(cut)
+            told = f"{name} #{tail}"
+        taken.add(told)
+        out.append(told)
+    return tuple(out)
 
 
 def rows_of(X: Any, rows: NDArray[np.int64]) -> Any:

@@ -13,7 +13,22 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-__all__ = ["DASH", "MINUS", "Html", "data_island", "grouped", "join", "plain", "short", "table", "tag"]
+from monolip.rounding import digits_down, digits_up
+
+__all__ = [
+    "DASH",
+    "MINUS",
+    "Html",
+    "data_island",
+    "grouped",
+    "join",
+    "plain",
+    "short",
+    "short_down",
+    "short_up",
+    "table",
+    "tag",
+]
 
 DASH, MINUS = "\u2013", "\u2212"  # where there is no number; and the sign people write
 LONG = 30  # rows of a table that are shown without scrolling
@@ -92,6 +107,29 @@ def short(value: float | None, digits: int = 4) -> str:
     else:
         text = grouped(size, digits)
     return f"{MINUS}{text}" if value < 0 and text.strip("0.") else text
+
+
+def short_down(value: float | None, digits: int = 4) -> str:
+    """`short`, never above the value: what is proved of a number is proved of what is printed.
+
+    >>> short_down(1.98765, 2), short_down(-1.98765, 2), short_down(0.5, 2), short_down(12345.6, 2)
+    ('1.9', '−2', '0.5', '12,345')
+    """
+    return short(value if value is None else digits_down(value, _digits(value, digits)), digits)
+
+
+def short_up(value: float | None, digits: int = 4) -> str:
+    """`short`, never below the value.
+
+    >>> short_up(1.21, 2), short_up(0.000123456)
+    ('1.3', '1.235e-4')
+    """
+    return short(value if value is None else digits_up(value, _digits(value, digits)), digits)
+
+
+def _digits(value: float, digits: int) -> int:
+    """As many as `short` shows: at least the whole part."""
+    return max(digits, len(str(int(abs(value))))) if abs(value) < 1e9 else digits
 
 
 def grouped(size: float, digits: int) -> str:

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.report._shape import typical_row
-from monolip.report.html_promises import answer_words, direction_of
+from monolip.report.html_promises import answer_words, direction_of, told_direction
 from monolip.report.html_robustness import spread_of
 from monolip.report.html_scorer import scorer_data
 from monolip.report.html_subject import Subject
-from monolip.report.html_text import DASH, Html, plain, short, tag
+from monolip.report.html_text import DASH, Html, plain, short_down, short_up, tag
 
 __all__ = ["page_data", "whatif_section"]
 
@@ -37,6 +37,7 @@ def page_data(subject: Subject, importance: FloatArray) -> dict[str, Any]:
         "order": _order(importance),
         "link": subject.link,
         "labels": list(subject.labels),
+        "named": subject.named,
         "answer": plain(answer_words(subject), 80),
         "scale": plain(subject.scale, 80),
         "threshold": threshold,
@@ -133,7 +134,7 @@ def _result(subject: Subject) -> Html:
         )
     decide: Html | str = ""
     if subject.link != "softmax":
-        words = f"Decide {subject.labels[1]} above" if subject.labels else "Compare with"
+        words = f"Decide {subject.labels[subject.named]} above" if subject.labels else "Compare with"
         limits = {"min": "0", "max": "1"} if subject.labels else {}
         field = tag("input", type="number", step="any", id="threshold", **limits)
         decide = tag("p", tag("label", words, " ", field), class_="decide")
@@ -191,16 +192,25 @@ def _capital(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
+def _flat_words(subject: Subject, j: int) -> str:
+    """A flat feature may still matter by being missing (or, of an ordered category, unknown)."""
+    assert subject.network.inputs is not None
+    column = subject.network.inputs.columns[j]
+    if isinstance(column, CategoryColumn):
+        return "{} is the same in every known category." if column.ordered else "{} does not depend on this."
+    return "{} is the same whatever the number." if _may_miss(column) else "{} does not depend on this."
+
+
 def _hint(subject: Subject, j: int) -> str:
     name = subject.names[j]
     words = {
         "increasing": "{} cannot fall if you raise this.",
         "decreasing": "{} cannot rise if you raise this.",
-        "flat": "{} does not depend on this.",
+        "flat": _flat_words(subject, j),
     }
     found = []
     for k in range(subject.network.n_outputs):
-        direction = direction_of(subject, name, k)
+        direction = told_direction(subject, name, k)
         if direction in words:
             found.append(words[direction].format(answer_words(subject, k)))
     if found:
@@ -210,5 +220,5 @@ def _hint(subject: Subject, j: int) -> str:
         return "No direction is promised for this category."
     if subject.link == "softmax":
         return "No direction is promised; its slopes are bounded."
-    slopes = f"{short(claim.lower, 3)} to {short(claim.upper, 3)}"
+    slopes = f"{short_down(claim.lower, 3)} to {short_up(claim.upper, 3)}"
     return f"No direction is promised. One unit more moves {subject.scale} by {slopes}."

@@ -14,6 +14,7 @@ from monolip.input_columns import CategoryColumn
 from monolip.report._model import network_to_draw, rows_to_draw, unit_of, wanted_features, wanted_output
 from monolip.report._shape import Shape, shape_of, typical_row
 from monolip.report.style import BLUE, ORANGE, RED, legend_below, panels, styled
+from monolip.rounding import interval_text
 
 __all__ = ["plot_shapes"]
 
@@ -120,7 +121,7 @@ def _cone(axis: Any, network: FrozenNetwork, j: int, output: int, shape: Shape) 
     slopes = network.raw_slopes.for_output(output)
     at = (slopes.feature_names or ()).index(network.inputs.names[j])
     lower, upper = float(slopes.lower[at]), float(slopes.upper[at])
-    axis.set_title(f"slope in [{lower:.3g}, {upper:.3g}]", fontsize=9)
+    axis.set_title(f"slope in {interval_text(lower, upper, 3)}", fontsize=9)
     if shape.is_curve:
         away, start = shape.points - shape.points[shape.apex], shape.mean[shape.apex]
         edges = np.sort([start + lower * away, start + upper * away], axis=0)

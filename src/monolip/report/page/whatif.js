@@ -6,6 +6,7 @@
   const certificate = JSON.parse(byId("certificate").textContent);
   const net = Monolip.network(certificate, data.scorer.limits, data.scorer.exp);
   const features = data.features, isClass = data.labels.length > 0, softmax = data.link === "softmax";
+  const turned = data.link === "logit" && data.named === 0; // the answer is about the first class
   const state = { threshold: data.threshold };
 
   const short = (v, digits = 4) => {
@@ -14,6 +15,22 @@
     if (size && (size >= 1e9 || size < 1e-3)) return sign + Number(size.toExponential(digits - 1)).toExponential().replace("e+", "e");
     const places = Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1)));
     return sign + size.toLocaleString("en-US", { maximumFractionDigits: places });
+  };
+  /* The number of so many digits next to v that is not above it (side -1) or not below it (+1): a bound stays one in print. */
+  const outward = (v, digits, side) => {
+    const near = Number(v.toPrecision(digits));
+    if (!Number.isFinite(v) || side * (near - v) >= 0) return near;
+    const [mantissa, power] = v.toExponential(digits - 1).split("e"), whole = Number(mantissa.replace(".", ""));
+    const carried = Math.abs(whole) === 10 ** (digits - 1) && Math.sign(whole) !== side; // 1.0 was 0.99...
+    return Number(carried ? `${10 * whole + side}e${Number(power) - digits}` : `${whole + side}e${Number(power) - digits + 1}`);
+  };
+  /* All digits that a number has. */
+  const exact = (v) => {
+    for (let digits = 4; digits <= 15; digits++) {
+      const text = short(v, digits);
+      if (Number(text.replaceAll(",", "").replace("−", "-")) === v) return text;
+    }
+    return String(v).replace("-", "−");
   };
   const signed = (v) => (v > 0 ? "+" : "") + short(v);
 
@@ -53,6 +70,7 @@
 
   function decide(f, predictions) {
     if (softmax) return f.indexOf(Math.max(...f));
+    if (turned && state.threshold !== 0.5) return Number(!(predictions[0] > state.threshold));
     if (data.link === "logit") return Number(state.threshold === 0.5 ? f[0] > 0 : predictions[1] > state.threshold);
     return Number(predictions[0] > state.threshold);
   }
@@ -60,8 +78,8 @@
     const f = net.f(values), predictions = net.predict(f);
     return { f, predictions, decision: decide(f, predictions) };
   }
-  const decisionName = (d) => (isClass ? data.labels[d] : d ? `above ${short(state.threshold)}` : `not above ${short(state.threshold)}`);
-  const shown = (answer) => (data.link === "logit" ? answer.predictions[1] : softmax ? Math.max(...answer.predictions) : answer.predictions[0]);
+  const decisionName = (d) => (isClass ? data.labels[d] : d ? `above ${exact(state.threshold)}` : `not above ${exact(state.threshold)}`);
+  const shown = (answer) => (data.link === "logit" ? answer.predictions[data.named] : softmax ? Math.max(...answer.predictions) : answer.predictions[0]);
 
   /* Whether moving feature j up (+1) or down (-1) provably cannot change this decision. */
   function blocked(j, side, decision) {
@@ -72,8 +90,14 @@
     return softmax ? helps : helps === (decision === 1);
   }
 
-  /* A value rounded to a unit, never beyond itself as seen from x: what is proved up to it is proved up to there. */
-  const towards = (value, x, unit) => Number(((value > x ? Math.floor : Math.ceil)(value / unit) * unit).toPrecision(12));
+  /* A value in few digits, never beyond itself as seen from x: what is proved up to it is proved up to there. */
+  function towards(value, x) {
+    for (let digits = 2; digits <= 15; digits++) {
+      const near = outward(value, digits, value > x ? -1 : 1);
+      if ((near - x) / (value - x) > 0.99) return near;
+    }
+    return value;
+  }
 
   /* The nearest value of feature j on one side that changes the decision: a scan, then bisection to the last bit. */
   function flipNumber(values, j, side, decision) {
@@ -100,7 +124,7 @@
     const step = feature.whole ? 1 : power, round = (side > 0 ? Math.ceil : Math.floor)(bad / step) * step;
     const nicer = Number(round.toPrecision(12));
     if (side * (end - nicer) >= 0 && changed(nicer)) bad = nicer; else if (feature.whole) return null;
-    return { j, value: bad, distance: Math.abs(bad - x) / (feature.spread || Math.abs(end - x)), safe: monotone ? towards(good, x, power) : null };
+    return { j, value: bad, distance: Math.abs(bad - x) / (feature.spread || Math.abs(end - x)), safe: monotone && good !== x ? towards(good, x) : null };
   }
   function flips(values, decision) {
     const found = [], until = performance.now() + 400; // what matters most is tried first
@@ -125,21 +149,25 @@
     return { tried, found: found.sort((a, b) => a.distance - b.distance).slice(0, 5) };
   }
 
-  /* Proved by slopes alone: every number may move by this many standard deviations at once. */
+  /* Proved by slopes alone: every known number may move by this many standard deviations at once; null: there is none. */
   function radius(answer) {
-    const room = (margin, slope) => {
-      let cost = 0;
-      features.forEach((feature, j) => { if (feature.slopes && read(j) !== null) cost += slope(feature) * feature.spread; });
-      return Math.max(0, (margin - 1e-9 * (1 + Math.abs(margin))) / (cost * (1 + 1e-9)));
+    const numbers = features.filter((feature, j) => feature.slopes && read(j) !== null);
+    if (!numbers.length) return null;
+    if (numbers.every((feature) => feature.slopes.every(([low, high]) => low === 0 && high === 0))) return Infinity;
+    const room = (margin, size, slope, blur = 0) => { // sizes and blur: what rounding may take away
+      const cost = numbers.reduce((sum, feature) => sum + slope(feature) * feature.spread, 0);
+      return cost > 0 ? Math.max(0, (margin - 1e-9 * (1 + margin) - 1e-12 * size - blur) / (cost * (1 + 1e-9))) : 0;
     };
     if (softmax) {
       const k = answer.decision;
-      return Math.min(...answer.f.map((v, j) => (j === k ? Infinity : room(answer.f[k] - v, ({ slopes: s }) =>
+      return Math.min(...answer.f.map((v, j) => (j === k ? Infinity : room(answer.f[k] - v, Math.abs(answer.f[k]) + Math.abs(v), ({ slopes: s }) =>
         Math.max(s[k][1] - s[j][0], s[j][1] - s[k][0], 0)))));
     }
-    const t = state.threshold, level = data.link === "logit" ? Math.log(t / (1 - t)) : data.link === "log" ? Math.log(t) : t;
+    const t = turned ? 1 - state.threshold : state.threshold, level = data.link === "logit" ? Math.log(t / (1 - t)) : data.link === "log" ? Math.log(t) : t;
     if (!Number.isFinite(level)) return null;
-    return room(Math.abs(answer.f[0] - level), ({ slopes: [[low, high]] }) => Math.max(Math.abs(low), Math.abs(high)));
+    const blur = data.link === "logit" ? 1e-14 / (t * (1 - t)) : 0; // a probability near 0 or 1 tells little of f
+    const steepest = ({ slopes: [[low, high]] }) => Math.max(Math.abs(low), Math.abs(high));
+    return room(Math.abs(answer.f[0] - level), Math.abs(answer.f[0]) + Math.abs(level), steepest, blur);
   }
 
   function badge(words) {
@@ -158,10 +186,10 @@
       const after = ask(values.map((old, i) => (i === flip.j ? flip.value : old)));
       let words;
       if (feature.options) words = `${feature.name}: ${feature.options[flip.value]}`;
-      else words = `${feature.name}: ${short(values[flip.j])} → ${short(flip.value, 9)} (${signed(flip.value - values[flip.j])})${feature.unit ? " " + feature.unit : ""}`;
+      else words = `${feature.name}: ${exact(values[flip.j])} → ${exact(flip.value)} (${signed(flip.value - values[flip.j])})${feature.unit ? " " + feature.unit : ""}`;
       item.append(words, ` makes it ${decisionName(after.decision)}. `);
       if (flip.safe !== null) {
-        item.append(badge(`proved: ${decisionName(answer.decision)} at least to ${short(flip.safe, 12)}`), " ");
+        item.append(badge(`proved: ${decisionName(answer.decision)} at least to ${exact(flip.safe)}`), " ");
       }
       button.type = "button";
       button.textContent = "Try";
@@ -175,10 +203,10 @@
       item.textContent = "No single change within the range of the data was found that flips this decision.";
       list.append(item);
     }
-    const r = radius(answer);
-    byId("radius").textContent = r === null ? "" : !Number.isFinite(r)
-      ? "Proved: no change of the numbers can flip this decision."
-      : (r < 0.001 ? "" : `Proved: it cannot flip while every number stays within ${short(r, 2)} standard deviations. `)
+    const r = radius(answer), others = features.some((feature, j) => feature.options || values[j] === null);
+    byId("radius").textContent = (r === null || r < 0.001 ? "" : r === Infinity
+      ? "Proved: no change of a known number to another can flip this decision. "
+      : `Proved: it cannot flip while every known number stays within ${short(outward(r, 2, -1), 2)} standard deviations${others ? " and the rest stays as it is" : ""}. `)
         + (tried < features.length ? `One change at a time, of the ${tried} most important features:` : "One change at a time, nearest first:");
   }
 
@@ -242,5 +270,5 @@
   if (wrong) byId("bits-words").textContent = "check rows give Python's bits in this browser: do not rely on the live panel";
   start();
   update();
-  window.monolip = { ask, row, write, update, radius, wrong };
+  window.monolip = { ask, row, write, update, radius, outward, exact, wrong };
 })();

@@ -1,0 +1,61 @@
+"""A promise that the rows speak against is told; noise, weak features and right promises are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from monolip import MonotonicClassifier, MonotonicRegressor
+from monolip.estimators._against_data import against_the_data
+
+arrow = pytest.importorskip("pyarrow")
+
+
+def rows(seed: int = 0, n: int = 600) -> tuple[object, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    x[::17, 1] = np.nan
+    y = x[:, 0] - np.nan_to_num(x[:, 1]) + 0.5 * rng.normal(size=n)
+    return arrow.table({"up": x[:, 0], "down": x[:, 1], "noise": x[:, 2]}), y
+
+
+def told(signs: dict[str, int], seed: int = 0, weight: bool = False) -> list[str]:
+    X, y = rows(seed)
+    model = MonotonicRegressor(monotonic_cst=signs, max_iter=5, random_state=0)
+    w = np.ones(len(y)) if weight else None
+    return list(against_the_data(model.fit(X, y, sample_weight=w), X, y, w))
+
+
+def test_a_wrong_sign_is_told():
+    (one,) = told({"up": -1, "down": -1})
+    assert one.startswith("'up' was promised to be decreasing and ended flat")
+    assert "rises with it" in one
+    (two,) = told({"up": 1, "down": 1}, weight=True)
+    assert "'down' was promised to be increasing" in two
+    assert "falls with it" in two
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_right_promises_and_noise_are_not(seed: int):
+    for sign in (1, -1):
+        assert told({"up": 1, "down": -1, "noise": sign}, seed) == []
+
+
+def test_classes_two_and_three():
+    X, y = rows(1)
+    two = np.where(y > 0, "yes", "no")
+    model = MonotonicClassifier(monotonic_cst={"up": {"no": 1}}, max_iter=5, random_state=0).fit(X, two)
+    (one,) = against_the_data(model, X, two)  # of "yes": decreasing
+    assert "'up' was promised to be decreasing" in one
+    right = MonotonicClassifier(monotonic_cst={"up": {"no": -1}}, max_iter=5, random_state=0).fit(X, two)
+    assert list(against_the_data(right, X, two)) == []
+    three = np.digitize(y, [-0.5, 0.5])
+    many = MonotonicClassifier(monotonic_cst={"up": {2: 1}}, max_iter=5, random_state=0).fit(X, three)
+    assert list(against_the_data(many, X, three)) == []
+
+
+def test_columns_without_an_answer():
+    _, y = rows(2)
+    odd = arrow.table({"same": np.ones(len(y)), "far": np.where(y > 0, 1e300, -1e300), "whole": np.arange(len(y))})
+    model = MonotonicRegressor(monotonic_cst={"same": 1, "far": 1, "whole": 1}, max_iter=2, random_state=0)
+    assert list(against_the_data(model.fit(odd, y), odd, y)) == []
