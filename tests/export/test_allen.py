@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from monolip import FrozenNetwork, SlopeBounds
+from monolip import FrozenNetwork, MonotonicClassifier, SlopeBounds
 from monolip.certify.certificate import certify
 from monolip.errors import CertificateError, FreezeError, FrozenFileError, InputError
+from monolip.export import fold_inputs
 from monolip.export.allen_import import from_allen_json
 from monolip.export.allen_json import to_allen_json
 from monolip.export.allen_response import allen_response
@@ -160,8 +162,52 @@ def test_what_the_dialect_cannot_hold_is_refused_with_the_reason(tmp_path, reaso
     assert not list(tmp_path.iterdir())
 
 
+@pytest.fixture(scope="module")
+def linear():
+    """A trained classifier whose columns are all linear, and its rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) * [3.0, 1.0, 50.0] + [10.0, -2.0, 100.0]
+    y = X[:, 0] / 3 + np.abs(X[:, 1] + 2) - X[:, 2] / 50 + rng.normal(size=300) > 1
+    slopes = {0: (0.0, 2.0), 1: (-2.0, 2.0), 2: (-0.5, 0.0)}
+    common = {"n_estimators": 1, "hidden_layer_sizes": (8, 8), "max_iter": 3, "random_state": 0}
+    return MonotonicClassifier(slopes=slopes, **common).fit(X, y), X
+
+
+def test_a_trained_classifier_with_linear_columns_goes_there(linear, tmp_path):
+    model, X = linear
+    report = to_allen_json(model, tmp_path / "f.json")
+    assert report.passed
+    document = json.loads((tmp_path / "f.json").read_text())
+    response = allen_response(document, X, [1, 0, -1])[:, 0]
+    np.testing.assert_allclose(response, model.decision_function(X), atol=2e-5, rtol=2e-5)
+    again = from_allen_json(tmp_path / "f.json")
+    assert again.slopes.lower[0] >= 0 >= again.slopes.upper[2]
+
+
+def test_folding_is_exact_but_for_the_bias(linear):
+    """Slopes in raw units are those of the trained network, as rational numbers."""
+    model, X = linear
+    network = model.frozen_
+    plain = fold_inputs(network)
+    assert plain.inputs is None
+    assert plain.promise == network.raw_promise
+    for j, column in enumerate(network.inputs.columns):
+        (slope,) = set(column.maps[0].slopes)
+        for before, after in zip(
+            network.members[0][0].form.weights[0][:, j], plain.members[0][0].form.weights[0][:, j], strict=True
+        ):
+            assert Fraction(float(before)) * slope == Fraction(float(after))
+    np.testing.assert_allclose(plain.evaluate(X), network.evaluate_raw(list(X.T)), rtol=1e-12, atol=1e-12)
+    assert fold_inputs(plain) is plain
+
+
+def test_what_does_not_fold_is_refused_by_name():
+    with pytest.raises(FreezeError, match=r"'g' with categories|'a' with a bent map"):
+        fold_inputs(estimator("numbers").frozen_)
+
+
 def test_transforms_and_wrong_options_are_refused(tmp_path):
-    with pytest.raises(FreezeError, match=r"one network|input transform"):
+    with pytest.raises(FreezeError, match=r"map is one line.*bent map; give every feature a slope interval"):
         to_allen_json(estimator("logit"), tmp_path / "f.json")
     for options in ({"dialect": "hlt3"}, {"residual": 0.1}, {"residual": -1.0}, {"dialect": "hlt2"}):
         with pytest.raises(InputError):

@@ -23,6 +23,7 @@ from monolip.piecewise_linear import PiecewiseLinear
 from monolip.slopes import SlopeBounds
 from tests.certify.fixed_point_networks import random_network, table_network
 from tests.export.c_headers import COMPILERS, bits, export
+from tests.export.models import estimator
 from tests.make import convex, frozen_networks
 
 pytestmark = pytest.mark.skipif(not COMPILERS, reason="no C compiler")
@@ -193,6 +194,22 @@ def test_a_header_that_gives_other_bits_is_not_written(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("function", ["score", "score_float", "batch_float", "predict"])
+def test_every_function_is_run_before_a_header_is_written(tmp_path, monkeypatch, function):
+    real = c_module.header_text
+
+    def damaged(parts):
+        text = real(parts)
+        head = text.index(f"void model_{function}(")
+        at = text.index("\n}\n", head) + 1
+        return text[:at] + f"    *{'p' if function == 'predict' else 'f'} = 0;\n" + text[at:]
+
+    monkeypatch.setattr(c_module, "header_text", damaged)
+    with pytest.raises(PrecisionError, match="not written"):
+        to_c(random_network(np.random.default_rng(0)), tmp_path / "model.h")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_cannot_be_certified_is_refused(tmp_path):
     rng, path = np.random.default_rng(1), tmp_path / "model.h"
     with pytest.raises(FreezeError, match="paper form"):
@@ -203,7 +220,14 @@ def test_what_cannot_be_certified_is_refused(tmp_path):
         to_c(random_network(rng), path, arithmetic="float16")
     with pytest.raises(InputError, match="fused"):
         to_c(random_network(rng), path, fused=True)
-    for name in ("while", "9lives", "a-b", "", "x" * 50, 3, "Ünit"):
+    for name in ("int", "while", "flt", "dbl", "int32", "uint_fast16", "size"):
+        with pytest.raises(InputError, match="reserved"):
+            to_c(random_network(rng), path, name=name)
+    with pytest.raises(InputError, match="headers use inside"):
+        to_c(random_network(rng), path, name="model_lane")
+    with pytest.raises(InputError, match="a folder that exists"):
+        to_c(random_network(rng), tmp_path / "no" / "model.h")
+    for name in ("9lives", "a-b", "", "x" * 50, 3, "Ünit"):
         with pytest.raises(InputError, match="C name"):
             to_c(random_network(rng), path, name=name)
     free = next(n for n in frozen_networks(rng).values() if n.free_branch is not None)
@@ -213,6 +237,21 @@ def test_what_cannot_be_certified_is_refused(tmp_path):
     with pytest.raises(FreezeError, match="float32"):
         to_c(FrozenNetwork(thin, ((Trunk(convex(rng, [3, 4, 1], 2, thin), (0,)),),)), path, arithmetic="float32")
     assert not path.exists()
+
+
+def test_a_neighbour_with_a_similar_name_is_left_alone(tmp_path):
+    (tmp_path / "model.h.partial").write_text("mine")
+    to_c(random_network(np.random.default_rng(2)), tmp_path / "model.h")
+    assert (tmp_path / "model.h.partial").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("arithmetic", "size"), [("float32", 1e-4), ("fixed-point", 1e-2), ("float64", None)])
+def test_the_report_says_how_far_the_trained_model_is(tmp_path, arithmetic, size):
+    model = estimator("logit")
+    report = to_c(model, tmp_path / "model.h", arithmetic=arithmetic)
+    assert ("from the trained model" in str(report)) == (size is not None)
+    assert report.from_trained is None if size is None else 0 < report.from_trained < size
+    assert report.max_difference == 0.0
 
 
 def test_without_a_compiler_the_report_says_so(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -23,7 +24,15 @@ CASES = {
     "wide": ("fixed-point", "logit", {}),
     "narrow": ("fixed-point", "identity", {"preset": "narrow"}),
 }
-FAST = ["-ffast-math", "-Ofast", "-ffinite-math-only", "-fassociative-math -fno-signed-zeros -fno-trapping-math"]
+FAST = [
+    "-ffast-math",
+    "-Ofast",
+    "-ffinite-math-only",
+    "-funsafe-math-optimizations",
+    "-fassociative-math -fno-signed-zeros -fno-trapping-math",
+]
+CLANG = shutil.which("clang")
+ON_X86 = platform.machine() in ("x86_64", "AMD64")
 USER = """
 #include "model.h"
 int main(void) {
@@ -88,9 +97,54 @@ def test_sanitizers_find_nothing(headers, key):
 @pytest.mark.parametrize("flags", FAST)
 def test_builds_that_may_reorder_are_refused(headers, flags):
     for key in ("float64", "narrow"):
-        done = run_self_test(headers[key], COMPILERS[0], "-O2", *flags.split())
-        assert done.returncode == 100
-        assert "the proof needs IEEE arithmetic" in done.stderr
+        for compiler in COMPILERS:
+            if compiler == CLANG and flags in FAST[3:]:
+                continue  # it defines no macro for these: see the next test
+            done = run_self_test(headers[key], compiler, "-O2", *flags.split())
+            assert done.returncode == 100
+            assert "the proof needs IEEE arithmetic" in done.stderr
+
+
+@pytest.mark.skipif(not (CLANG and ON_X86), reason="no clang, or one without float_control")
+@pytest.mark.parametrize("key", ["float64", "float32", "single"])
+@pytest.mark.parametrize("flags", [*FAST[3:], "-fno-honor-nans", "-freciprocal-math"])
+def test_clang_gives_the_same_bits_under_flags_it_hides(headers, key, flags, tmp_path):
+    """Compiled with the flags, linked without: linking would switch the processor to flushing denormals."""
+    built, program = tmp_path / "model.o", tmp_path / "model.out"
+    command = [CLANG, "-O3", "-march=native", *flags.split(), "-DMODEL_SELF_TEST", "-x", "c", "-c", str(headers[key])]
+    subprocess.run([*command, "-o", str(built)], check=True, capture_output=True)
+    subprocess.run([CLANG, str(built), "-o", str(program), "-lm"], check=True)
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(not CLANG, reason="no clang")
+def test_the_self_test_finds_contraction_that_no_pragma_forbids(headers):
+    """clang's -ffp-contract=fast disregards pragmas and defines no macro; the page names it, the self-test finds it."""
+    macros = subprocess.run(
+        [CLANG, "-march=native", "-dM", "-E", "-x", "c", "/dev/null"], capture_output=True, text=True
+    )
+    if "__FMA__" not in macros.stdout:
+        pytest.skip("no fused multiply-add on this processor")
+    for key in ("float64", "float32"):
+        done = run_self_test(headers[key], CLANG, "-O3", "-march=native", "-ffp-contract=fast")
+        assert done.returncode == 1, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("function", ["score", "batch", "score_float", "batch_float", "predict"])
+def test_the_self_test_runs_every_public_function(headers, function, tmp_path):
+    """One that gives wrong numbers is found, whichever it is."""
+    result = "p" if function == "predict" else "f"
+    end = "p[0] = p[0] + 1.0;" if function == "predict" else "f[0] = f[0] + 1;"
+    text = headers["wide"].read_text()
+    head = re.search(rf"void model_{function}\([^{{]*{{\n", text)
+    rest = text[head.start() :]
+    at = rest.index("\n}\n") + 1
+    assert f"*{result}" in head.group()
+    mutant = Path(tmp_path, "model.h")
+    mutant.write_text(text[: head.start()] + rest[:at] + f"    {end}\n" + rest[at:])
+    done = run_self_test(mutant, COMPILERS[0], "-O1")
+    assert done.returncode == 1, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("key", ["float64", "float32", "narrow"])
@@ -106,6 +160,19 @@ def test_the_self_test_finds_a_changed_weight(headers, key, tmp_path):
     assert "outputs differ" in done.stdout
 
 
+def test_two_headers_of_one_name_do_not_hide_each_other(headers, tmp_path):
+    program = tmp_path / "both.c"
+    for other, word in (("float64", ""), ("float32", "two different headers")):
+        program.write_text(
+            f'#include "{headers["float64"]}"\n#include "{headers[other]}"\nint main(void) {{ return 0; }}\n'
+        )
+        done = subprocess.run(
+            [COMPILERS[0], "-fsyntax-only", str(program)], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode != 0) == bool(word)
+        assert word in done.stderr
+
+
 def test_the_header_says_what_it_is(headers):
     text = headers["float64"].read_text()
     network = table_network(np.random.default_rng(11), "softmax")
@@ -114,6 +181,9 @@ def test_the_header_says_what_it_is(headers):
     assert "increasing" in text
     assert max(map(len, text.splitlines())) <= 140
     assert "malloc" not in text
+    assert "two roundings" in text
+    assert "two roundings" not in headers["narrow"].read_text()
+    assert "exact integers" in headers["narrow"].read_text()
 
 
 @pytest.mark.slow

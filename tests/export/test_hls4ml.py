@@ -16,7 +16,7 @@ from monolip.export import hls4ml
 from monolip.export.hls4ml_types import ApFixed
 from monolip.frozen import Trunk
 from tests.certify.fixed_point_networks import random_network, table_network
-from tests.export.models import RANGES, frozen, two_track
+from tests.export.models import RANGES, estimator, frozen, two_track
 from tests.make import convex
 
 torch = pytest.importorskip("torch")
@@ -158,6 +158,16 @@ def test_names_of_features_are_text_and_never_code(name):
     _, source, _ = made(network, input_ranges=[(-1, 1)])
     names = hls4ml._executed(source)
     assert name in names["__doc__"]
+
+
+def test_inputs_that_are_not_the_raw_columns_are_labelled_so():
+    doc = hls4ml._executed(made(estimator("logit"))[1])["__doc__"]
+    assert '["u(a) [0]"' in doc
+    assert "model.frozen_.inputs.evaluate(frame)" in doc
+    doc = hls4ml._executed(made(estimator("logit"), precision=None)[1])["__doc__"]
+    assert '["word(a) [0]"' in doc
+    doc = hls4ml._executed(made(two_track(), input_ranges=BOX)[1])["__doc__"]
+    assert "u(" not in doc
 
 
 REFUSED = {

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monolip import MonotonicRegressor
 from monolip.certify.fixed_point import compile_fixed_point
 from monolip.errors import CertificateError, FreezeError, FrozenFileError, PrecisionError
 from monolip.export import json as json_module
@@ -141,3 +142,15 @@ def test_what_cannot_be_certified_or_loses_bits_is_not_written(tmp_path, monkeyp
             compile_fixed_point(estimator("numbers").frozen_), tmp_path / "f.json", arithmetic="fixed-point", rows=5
         )
     assert not list(tmp_path.iterdir())
+
+
+def test_a_row_of_another_length_is_refused_with_the_names():
+    document = json_reference.parsed(document_of(network_for(estimator("logit"), "float64"), "float64"))
+    with pytest.raises(ValueError, match="a value for each of a, b, g; got 2 values"):
+        json_reference.score(document, [1.0, 2.0])
+
+
+def test_a_label_like_the_sentinel_for_unseen_ones_is_exported(tmp_path):
+    X = table()[["a", "city"]].replace({"city": {"x": "\x00 unseen"}})
+    model = MonotonicRegressor(monotonic_cst={"a": 1}, categorical_features=["city"], max_iter=1, random_state=0)
+    assert to_json(model.fit(X, X.a), tmp_path / "f.json", rows=100).passed

@@ -113,4 +113,13 @@ def test_refusals(tmp_path):
             to_relu_mlp(network, tmp_path / "f.safetensors")
     with pytest.raises(InputError, match="float32 or float64"):
         relu_mlp(two_track(), arithmetic="fixed-point")
+    with pytest.raises(InputError, match="4 features"):
+        relu_mlp(two_track()).evaluate(np.zeros((2, 3)))
     assert not list(tmp_path.iterdir())
+
+
+def test_without_a_transform_the_largest_numbers_give_no_score():
+    """As the page on bad inputs says: nothing clamps them, and differences of infinities are NaN."""
+    with np.errstate(all="ignore"):
+        found = relu_mlp(two_track()).evaluate(np.full((1, 4), 1e308))
+    assert not np.isfinite(found).any()

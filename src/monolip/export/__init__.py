@@ -8,6 +8,7 @@ from typing import Any
 # Loaded on first use: an exporter may need an optional package.
 _HOMES = {
     "ParityReport": "parity",
+    "fold_inputs": "folding",
     "from_allen_json": "allen_import",
     "from_json": "json",
     "from_monotonicnetworks": "monotonicnetworks_import",

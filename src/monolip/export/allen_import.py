@@ -10,7 +10,7 @@ with sum 1 are convex form, whose slopes are sharper.
 
 from __future__ import annotations
 
-import json
+import reprlib
 from fractions import Fraction
 from math import prod
 from os import PathLike
@@ -22,9 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from monolip.convex import ConvexForm
 from monolip.errors import CertificateError, FrozenFileError
-from monolip.export.allen_response import allen_layers
+from monolip.export.allen_response import allen_layers, numbers_of
 from monolip.export.paper_import import best_chain, paper_form_of
 from monolip.frozen import FrozenNetwork, Trunk
+from monolip.frozen_file import _strict_json
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
 from monolip.output_link import OutputLink
@@ -55,17 +56,20 @@ def from_allen_json(
     document = _read(Path(path), max_bytes)
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in allen_layers(document)]
     weights, biases = [w for w, _ in layers], [b for _, b in layers]
-    try:
-        sigma = float(np.float32(document["sigmanet.sigma"][0]))
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError):
-        sigma = np.nan
-    if not np.isfinite(sigma):
-        raise FrozenFileError(f"{path} must hold sigmanet.sigma, a list of one finite number; got none; check it.")
+    one = numbers_of(document.get("sigmanet.sigma"), 1, "sigmanet.sigma")
+    if one.shape != (1,):
+        raise FrozenFileError(f"{path} must hold sigmanet.sigma, a list of one number; got {len(one)}; check it.")
+    sigma = float(one[0])
     if document.keys() & {"rescale_min", "rescale_max"}:
         raise FrozenFileError(f"{path} rescales its inputs, which is not imported; apply that beforehand.")
     if len(biases[-1]) != 1 or any(len(b) % 2 for b in biases[:-1]):
         raise FrozenFileError(f"{path} must have one output and even widths; got others; check it.")
-    wanted = _constraints(constraints, document, weights[0].shape[1])
+    count = document.get("n_features", weights[0].shape[1])
+    if type(count) is not int or count != weights[0].shape[1]:
+        raise FrozenFileError(
+            f"{path} must say how many features it has, {weights[0].shape[1]}; got {count!r:.40}; check it."
+        )
+    wanted = _constraints(constraints, document, count)
     mixing = all((w >= 0).all() and all(exact_sum_is(row, 1.0) for row in w.tolist()) for w in weights[1:])
     make = _convex if mixing else _paper
     form, bounds = make(weights, biases, sigma, wanted)
@@ -79,12 +83,8 @@ def from_allen_json(
 
 def _clamps(given: Any, count: int, path: str | PathLike[str]) -> InputTransform:
     """Two columns per feature: clamped for g, and as it is for the residual, which the reader does not clamp."""
-    try:
-        table = np.array(given, dtype=np.float32).astype(np.float64)
-        good = table.shape == (count, 2) and bool(np.isfinite(table).all() and (table[:, 0] < table[:, 1]).all())
-    except (TypeError, ValueError):
-        good = False
-    if not good:
+    table = numbers_of(given, 2, "variables_constraints").astype(np.float64)
+    if table.shape != (count, 2) or not (table[:, 0] < table[:, 1]).all():
         raise FrozenFileError(f"{path} must clamp {count} features, low < high each; got others; check it.")
     line = PiecewiseLinear(np.zeros(1), np.zeros(1), 1.0, 1.0)
     return InputTransform(
@@ -115,7 +115,7 @@ def _read(path: Path, max_bytes: int) -> dict[str, Any]:
     if path.stat().st_size > max_bytes:
         raise FrozenFileError(f"{path} has more than max_bytes={max_bytes}; raise it if you trust the file.")
     try:
-        document = json.loads(path.read_bytes())
+        document = _strict_json(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise FrozenFileError(f"{path} is no JSON document; {type(error).__name__}; check it.") from None
     if not isinstance(document, dict):
@@ -124,14 +124,14 @@ def _read(path: Path, max_bytes: int) -> dict[str, Any]:
 
 
 def _constraints(given: ArrayLike | None, document: dict[str, Any], count: int) -> list[int]:
-    value = given if given is not None else document.get("constraints", _DEPLOYED if count == 4 else None)
-    try:
-        found = [int(c) for c in np.ravel(np.asarray(value, dtype=np.float64))]
-    except (TypeError, ValueError):
-        found = []
-    if len(found) != count or set(found) - {-1, 0, 1}:
-        raise FrozenFileError(f"constraints are {count} numbers -1, 0 or 1; got {value!r}; pass constraints=.")
-    return found
+    value: Any = given if given is not None else document.get("constraints", _DEPLOYED if count == 4 else None)
+    found: Any = np.asarray(value).ravel().tolist() if given is not None else value
+    good = isinstance(found, list | tuple) and len(found) == count
+    if not good or any(type(c) not in (int, float) or c not in (-1, 0, 1) for c in found):
+        raise FrozenFileError(
+            f"constraints are {count} numbers -1, 0 or 1; got {reprlib.repr(value)}; pass constraints=."
+        )
+    return [int(c) for c in found]
 
 
 def _refuse_unless_kept(low: list[Fraction], high: list[Fraction], wanted: list[int], why: str) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from monolip.convex import ConvexForm
 from monolip.errors import CertificateError, FreezeError, InputError
 from monolip.export.allen_response import allen_response
+from monolip.export.folding import fold_inputs
 from monolip.export.onnx_parity import Artefact, Columns, measured
 from monolip.export.onnx_source import network_for, write_file
 from monolip.export.parity import ParityReport
@@ -46,7 +47,9 @@ def to_allen_json(
     """Write a network for LHCb's readers, evaluate the file as they do in float32, and return the parity report.
 
     Args:
-        model: a FrozenNetwork of one member and one output in convex form, GroupSort in pairs, without a transform.
+        model: one member and one output in convex form, GroupSort in pairs, columns as they are or linear: a
+            MonotonicClassifier with n_estimators=1 and every feature in slopes=, or a FrozenNetwork. Linear maps are
+            folded into the first layer (see `fold_inputs`).
         path: of the file, which appears whole or not at all.
         arithmetic: "float32", which is what the readers compute in.
         dialect: "allen" (HLT1; hidden widths even and at most 32) or "hlt2" (SigmaNet).
@@ -57,7 +60,11 @@ def to_allen_json(
     """
     if arithmetic != "float32":
         raise InputError(f"LHCb's readers compute in float32; got arithmetic={arithmetic!r}; leave it out.")
-    network = network_for(model, "float32")
+    if not isinstance(nominal_cut, int | float | np.number) or not 0 <= nominal_cut <= 1:
+        raise InputError(f"nominal_cut is a probability, 0 to 1; got {nominal_cut!r}; pass for example 0.5.")
+    given = getattr(model, "frozen_", model)
+    folded = fold_inputs(given) if isinstance(given, FrozenNetwork) else given
+    network = network_for(folded, "float32")
     assert isinstance(network, FrozenNetwork), "float32 is never fixed point"
     form = _checked(network, dialect)
     box = network.bounds.for_output(0)
@@ -72,13 +79,16 @@ def to_allen_json(
     def run(columns: Columns) -> NDArray[Any]:
         return allen_response(read, np.stack(columns, axis=1), constraints)
 
+    def terms(columns: Columns) -> FloatArray:  # taken out of the first layer, and added again
+        return np.asarray(2 * residual * np.abs(np.stack(columns, axis=1)).sum(axis=1, keepdims=True))
+
     inside = np.full((network.n_features, 2), (-_REACH, _REACH)) if limits is None else limits
     exact = residual == 0.0
     how = "the reader's float32 arithmetic, repeated in numpy, inputs inside " + (
         "+-1e6" if limits is None else "ranges"
     )
     artefact = Artefact(f"{dialect}_json", "float32", path, exact, how)
-    report = measured(network, run, artefact, rows=rows, inside=inside)
+    report = measured(network, run, artefact, rows=rows, model=model, inside=inside, extra=terms)
     write_file(text.encode(), path)
     return report
 
@@ -90,11 +100,12 @@ def _checked(network: FrozenNetwork, dialect: str) -> ConvexForm:
     form = network.members[0][0].form
     widths = [len(b) for b in form.biases[:-1]]
     reasons = {
-        "it has one network; got several members": len(network.members) > 1 or len(network.members[0]) > 1,
+        "it has one network; got several members (estimators: n_estimators=1)": len(network.members) > 1
+        or len(network.members[0]) > 1,
         "it has one output; got several": network.n_outputs != 1,
-        "it takes numbers as they are; got an input transform": network.inputs is not None,
         "it has no free branch; got one": network.free_branch is not None,
-        "its sigmoid means a logit link; got another": network.link is not None and network.link.name != "logit",
+        "its sigmoid means a logit link (a classifier of two classes); got another": network.link is not None
+        and network.link.name != "logit",
         "its sorts are of pairs; got other groups": not isinstance(form, ConvexForm) or set(form.group_sizes) - {2},
         f"hidden widths are at most {WIDEST}; got {max(widths, default=0)}": dialect == "allen"
         and max(widths, default=0) > WIDEST,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import reprlib
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -11,29 +13,57 @@ from numpy.typing import ArrayLike, NDArray
 
 from monolip.errors import FrozenFileError
 
-__all__ = ["allen_layers", "allen_response"]
+__all__ = ["allen_layers", "allen_response", "numbers_of"]
 
-Singles = NDArray[np.float32]
+Singles = NDArray[Any]  # float32
+MOST_LAYERS = 64  # readers have a handful; the search for a chain of norms grows with their square
+_KEY = re.compile(r"sigmanet\.nn\.([0-9]{1,4})\.(weight|bias|parametrizations\.weight\.original)")
 
 
 def allen_layers(document: Mapping[str, Any]) -> list[tuple[Singles, Singles]]:
     """Weights and biases in the order of the readers: layers by the number before `weight` or `bias`."""
-    try:
-        found: dict[int, dict[str, Singles]] = {}
-        for key, value in document.items():
-            if key.startswith("sigmanet.nn."):
-                part = "bias" if key.endswith(".bias") else "weight"
-                with np.errstate(over="ignore"):  # infinities are refused below
-                    found.setdefault(int(key.split(".")[2]), {})[part] = np.array(value, dtype=np.float32)
-        layers = [(found[k]["weight"], found[k]["bias"]) for k in sorted(found)]
-        chained = all(b[0].shape[1] == len(a[1]) for a, b in pairwise(layers))
-        shaped = all(w.ndim == 2 and w.size and b.shape == w.shape[:1] for w, b in layers)
-    except (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError) as error:
-        raise FrozenFileError(f"the document must hold sigmanet layers; {error!r}; check the file.") from None
-    finite = all(np.isfinite(w).all() and np.isfinite(b).all() for w, b in layers)
-    if not layers or not chained or not shaped or not finite:
-        raise FrozenFileError("weights must be finite and chain from layer to layer; these do not; check the file.")
+    found: dict[int, dict[str, Singles]] = {}
+    for key, value in document.items():
+        if not key.startswith("sigmanet.") or key == "sigmanet.sigma":
+            continue
+        match = _KEY.fullmatch(key)
+        if match is None:
+            raise FrozenFileError(f"layers are called sigmanet.nn.0.weight and .bias; got {key!r:.80}; check the file.")
+        layer, part = found.setdefault(int(match[1]), {}), "bias" if match[2] == "bias" else "weight"
+        if part in layer:
+            raise FrozenFileError(f"a layer has one {part}; got {key!r:.80} again under another name; check the file.")
+        layer[part] = numbers_of(value, 1 if part == "bias" else 2, key)
+    if not 1 <= len(found) <= MOST_LAYERS or any(len(layer) < 2 for layer in found.values()):
+        raise FrozenFileError(
+            f"a file holds 1 to {MOST_LAYERS} sigmanet layers, weight and bias each; got {len(found)}; check the file."
+        )
+    layers = [(found[k]["weight"], found[k]["bias"]) for k in sorted(found)]
+    chained = all(b[0].shape[1] == len(a[1]) for a, b in pairwise(layers))
+    if not chained or not all(w.size and b.shape == w.shape[:1] for w, b in layers):
+        raise FrozenFileError("weights must chain from layer to layer; these do not; check the file.")
     return layers
+
+
+def numbers_of(value: Any, ndim: int, name: str) -> Singles:
+    """Nested lists of finite JSON numbers, `ndim` deep and rectangular, as float32; nothing is converted silently."""
+
+    def is_plain(item: Any, depth: int) -> bool:
+        if depth == 0:
+            return type(item) in (int, float)
+        return isinstance(item, list) and all(is_plain(part, depth - 1) for part in item)
+
+    array = np.zeros(())
+    if is_plain(value, ndim):
+        try:
+            with np.errstate(over="ignore"):  # infinities are refused below
+                array = np.array(value, dtype=np.float32)
+        except (ValueError, OverflowError):  # rows of several lengths, integers beyond any float
+            pass
+    if array.ndim != ndim or not np.isfinite(array).all():
+        raise FrozenFileError(
+            f"{name!r:.80} holds finite float32 numbers in {ndim} axes; got {reprlib.repr(value)}; check the file."
+        )
+    return array
 
 
 def allen_response(document: Mapping[str, Any], x: ArrayLike, constraints: ArrayLike) -> Singles:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,16 @@ from monolip.certify.certificate import Certificate, certify
 from monolip.certify.fixed_point import compile_fixed_point
 from monolip.certify.fixed_point_claims import certify_fixed_point
 from monolip.errors import FreezeError, InputError, PrecisionError
-from monolip.export.c_build import FLAGS, compiled_header, find_compiler
+from monolip.export.c_build import FLAGS, CompiledHeader, compiled_header, find_compiler
 from monolip.export.c_float32 import evaluate_float32, to_float32
 from monolip.export.c_header import HeaderParts, header_text
 from monolip.export.c_network import CNetwork, fixed_point_layers, float_layers
+from monolip.export.c_self_test import SelfTestVectors, predictions_of
 from monolip.export.c_text import check_name
+from monolip.export.onnx_source import write_file
 from monolip.export.parity import ParityReport, ParityRow, measure_parity
 from monolip.export.parity_inputs import columns_from_codes, invalid_rows, parity_inputs, raw_columns_of
+from monolip.export.parity_trained import difference_from_trained
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_format import FixedPointFormat
 from monolip.frozen import FrozenNetwork
@@ -70,16 +72,14 @@ def to_c(
         raise InputError(f"fused=True goes with arithmetic='float32'; got {arithmetic!r}; leave it out.")
     layers = _layers_of(network, arithmetic, fused)
     certificate = _certificate_of(network)
-    rng = np.random.default_rng(0)
-    x = np.vstack([parity_inputs(network, kind, _VECTORS, rng) for kind in ("random", "boundary", "extreme")])
-    parts = HeaderParts(name, network, layers, certificate, source, (x, c_reference(network, layers, x)))
+    parts = HeaderParts(name, network, layers, certificate, source, _vectors(network, layers))
     text = header_text(parts)
-    rows, how = _measured(parts, text)
+    rows, how, moved = _measured(parts, text, model)
     sha = str(certificate.document["sha256"])
-    report = ParityReport("c", arithmetic, Path(path).name, network.digest, sha, True, rows, how)
-    if not report.passed:
+    report = ParityReport("c", arithmetic, Path(path).name, network.digest, sha, True, rows, how, moved)
+    if report.passed is False:
         raise PrecisionError(f"a header must give the bits that were proved; it was not written;\n{report}")
-    _write(Path(path), text)
+    write_file(text.encode("ascii"), path)
     return report
 
 
@@ -148,10 +148,10 @@ def _certificate_of(network: Network) -> Certificate:
     return certify_fixed_point(network) if isinstance(network, FixedPointNetwork) else certify(network)
 
 
-def _measured(parts: HeaderParts, text: str) -> tuple[tuple[ParityRow, ...], str]:
+def _measured(parts: HeaderParts, text: str, model: Any) -> tuple[tuple[ParityRow, ...], str, float | None]:
     compiler = find_compiler()
     if compiler is None:
-        return (), "no C compiler here; compile with -DNAME_SELF_TEST and run it where you deploy"
+        return (), "no C compiler here; compile with -DNAME_SELF_TEST and run it where you deploy", None
     layers = parts.layers
     built = compiled_header(text, parts.name, layers.number, layers.n_outputs, compiler)
 
@@ -159,20 +159,33 @@ def _measured(parts: HeaderParts, text: str) -> tuple[tuple[ParityRow, ...], str
         return c_reference(parts.network, layers, x)
 
     rows = measure_parity(built.batch, reference, parts.network, parts.certificate)
-    x, expected = parts.vectors
-    for function in (built.score, built.batch):
-        if not np.array_equal(function(x), expected, equal_nan=expected.dtype.kind == "f"):
-            raise PrecisionError(
-                "a header must give its own test vectors; this one does not, and was not written; report this."
-            )
-    return rows, " ".join([Path(compiler).name, *FLAGS])
+    if not _gives_its_vectors(built, parts.vectors):
+        raise PrecisionError(
+            "a header must give its own test vectors; this one does not, and was not written; report this."
+        )
+
+    def scores(x: NDArray[np.float64]) -> NDArray[Any]:
+        f = built.batch(x)
+        return parts.network.link.scores(f) if isinstance(parts.network, FixedPointNetwork) else f
+
+    moved = difference_from_trained(scores, model, parts.network)
+    return rows, " ".join([Path(compiler).name, *FLAGS]), moved
 
 
-def _write(path: Path, text: str) -> None:
-    """The file appears whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_text(text, encoding="ascii")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+def _vectors(network: Network, layers: CNetwork) -> SelfTestVectors:
+    """Rows of every kind, and what each function of the header must give for them."""
+    rng = np.random.default_rng(0)
+    x = np.vstack([parity_inputs(network, kind, _VECTORS, rng) for kind in ("random", "boundary", "extreme")])
+    x = np.vstack([x, np.full((1, x.shape[1]), np.nan)])  # missing, or invalid: a build without NaN is found
+    with np.errstate(over="ignore"):  # beyond float32: infinity, as a cast in C
+        rounded = x.astype(np.float32).astype(np.float64)
+    f = c_reference(network, layers, x)
+    return SelfTestVectors(x, f, c_reference(network, layers, rounded), predictions_of(network, layers, f))
+
+
+def _gives_its_vectors(built: CompiledHeader, vectors: SelfTestVectors) -> bool:
+    """What the self-test asks, asked here: every function, bit for bit."""
+    x, f, g = vectors.x, vectors.outputs, vectors.float_outputs
+    pairs = [(built.score(x), f), (built.batch(x), f), (built.score_float(x), g), (built.batch_float(x), g)]
+    pairs.append((built.predict(f), vectors.predictions))
+    return all(np.array_equal(a, b, equal_nan=b.dtype.kind == "f") for a, b in pairs)

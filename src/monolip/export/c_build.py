@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from monolip.errors import PrecisionError
 
-__all__ = ["FLAGS", "compiled_header", "find_compiler"]
+__all__ = ["FLAGS", "CompiledHeader", "compiled_header", "find_compiler"]
 
 FLAGS = ("-std=c99", "-O3", "-march=native")
 _DTYPES = {"float": np.float32, "double": np.float64, "int32_t": np.int32, "int64_t": np.int64}
@@ -28,6 +28,10 @@ void run_batch_float(const float *x, size_t rows, {T} *f) {{ {m}_batch_float(x, 
 void run_rows(const double *x, size_t rows, {T} *f) {{
     size_t r;
     for (r = 0; r < rows; r++) {m}_score(x + r * {M}_INPUTS, f + r * {M}_OUTPUTS);
+}}
+void run_rows_float(const float *x, size_t rows, {T} *f) {{
+    size_t r;
+    for (r = 0; r < rows; r++) {m}_score_float(x + r * {M}_INPUTS, f + r * {M}_OUTPUTS);
 }}
 void run_predict(const {T} *f, size_t rows, double *p) {{
     size_t r;
@@ -65,6 +69,11 @@ class CompiledHeader:
     def score(self, x: NDArray[Any]) -> NDArray[Any]:
         """Row by row."""
         return self._run(self.library.run_rows, x, np.float64)
+
+    def score_float(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Row by row, from floats."""
+        with np.errstate(over="ignore"):
+            return self._run(self.library.run_rows_float, x, np.float32)
 
     def predict(self, f: NDArray[Any]) -> NDArray[np.float64]:
         given = np.ascontiguousarray(f, dtype=self.dtype)

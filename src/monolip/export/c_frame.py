@@ -1,12 +1,16 @@
-"""The parts of a header that do not depend on the network: guards, macros, the public functions, the self-test."""
+"""The parts of a header that do not depend on the network: guards, macros, the public functions."""
 
 from __future__ import annotations
 
-__all__ = ["API", "BEGIN", "BLOCK", "END", "MULTIPLY_ADD", "SELF_TEST", "SORT"]
+__all__ = ["API", "BEGIN", "BLOCK", "END", "MULTIPLY_ADD", "SORT"]
 
 BEGIN = """\
+#if defined({M}_H) && !defined({M}_IS_{short})
+#error "{m}: two different headers have this name; export one of them with another name="
+#endif
 #ifndef {M}_H
 #define {M}_H
+#define {M}_IS_{short}
 
 #include <float.h>
 #include <math.h>
@@ -28,7 +32,16 @@ BEGIN = """\
 
 /* No fused multiply-add but where it is written: a pragma for compilers that know one, intrinsics in device code. */
 #if defined(__clang__)
+#if __clang_major__ >= 12 && (defined(__x86_64__) || defined(__i386__)) && !defined(__CUDA_ARCH__)
+#define {M}_PRECISE /* takes back what flags allowed: reordering, reciprocals, "there is no NaN"; clang has it on x86 */
+#pragma float_control(push)
+#pragma float_control(precise, on)
+#endif
+#if __clang_major__ >= 12
+#pragma clang fp contract(off) reassociate(off)
+#else
 #pragma STDC FP_CONTRACT OFF
+#endif
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #elif defined(__GNUC__) /* the second option because SLP in gcc 12 fuses in spite of the first */
@@ -179,7 +192,11 @@ API = """\
 
 END = """\
 #if defined(__clang__)
+#ifdef {M}_PRECISE
+#pragma float_control(pop)
+#else
 #pragma STDC FP_CONTRACT DEFAULT
+#endif
 #elif defined(_MSC_VER)
 #pragma fp_contract(on)
 #elif defined(__GNUC__)
@@ -189,41 +206,4 @@ END = """\
 #endif
 #endif
 #endif /* {M}_H */
-"""
-
-SELF_TEST = """\
-#ifdef {M}_SELF_TEST /* cc -D{M}_SELF_TEST -x c {m}.h -lm && ./a.out */
-#include <stdio.h>
-#define {M}_VECTORS {rows}
-static const double {m}_vectors[{rows} * {n_raw}] = {{
-{inputs}
-}};
-static const {T} {m}_expected[{rows} * {n_outputs}] = {{
-{outputs}
-}};
-static int {m}_same({T} a, {T} b) {{ return memcmp(&a, &b, sizeof a) == 0{or_nan}; }}
-
-/* 0 if this build gives the bits that were proved and tested */
-static int {m}_self_test(void) {{
-    static {T} batch[{M}_VECTORS * {n_outputs}];
-    int failed = 0, i, k;
-    {m}_batch({m}_vectors, {M}_VECTORS, batch);
-    for (i = 0; i < {M}_VECTORS; i++) {{
-        {T} row[{n_outputs}];
-        {m}_score({m}_vectors + i * {n_raw}, row);
-        for (k = 0; k < {n_outputs}; k++) {{
-            failed += !{m}_same(row[k], {m}_expected[i * {n_outputs} + k]);
-            failed += !{m}_same(batch[i * {n_outputs} + k], {m}_expected[i * {n_outputs} + k]);
-        }}
-    }}
-    return failed;
-}}
-
-int main(void) {{
-    const int failed = {m}_self_test();
-    printf("{m}: network %.12s, certificate %.12s\\n", {m}_digest, {m}_certificate);
-    printf("%d of %d outputs differ from those that were proved\\n", failed, 2 * {M}_VECTORS * {n_outputs});
-    return failed != 0;
-}}
-#endif
 """

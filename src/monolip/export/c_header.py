@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from monolip.certify.certificate import Certificate
-from monolip.export.c_frame import API, BEGIN, BLOCK, END, MULTIPLY_ADD, SELF_TEST, SORT
+from monolip.export.c_frame import API, BEGIN, BLOCK, END, MULTIPLY_ADD, SORT
 from monolip.export.c_inputs import input_functions, input_kinds, raw_columns_of
 from monolip.export.c_link import link_functions
 from monolip.export.c_network import CNetwork
 from monolip.export.c_row import row_tables, trunks_of_a_row
-from monolip.export.c_text import comment, literal, wrapped
+from monolip.export.c_self_test import SelfTestVectors, self_test
+from monolip.export.c_text import comment
 from monolip.export.c_trunks import trunk_tables, trunks_in_lanes
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_columns import FixedCategory
@@ -31,14 +29,14 @@ _INVALID = {"float": "NAN", "double": "((double)NAN)", "int32_t": "INT32_MIN", "
 
 @dataclass(frozen=True)
 class HeaderParts:
-    """network: what the header holds, with its certificate; vectors: raw rows (n, raw) and outputs (n, outputs)."""
+    """network: what the header holds, with its certificate; vectors: of the self-test."""
 
     name: str
     network: FrozenNetwork | FixedPointNetwork
     layers: CNetwork
     certificate: Certificate
     source: str
-    vectors: tuple[NDArray[np.float64], NDArray[Any]]
+    vectors: SelfTestVectors
 
 
 def header_text(parts: HeaderParts) -> str:
@@ -63,7 +61,7 @@ def header_text(parts: HeaderParts) -> str:
         SORT.format(**names),
         trunks_of_a_row(name, layers),
     ]
-    body += [trunks_in_lanes(name, layers), *blocks, link, _self_test(parts, names), END.format(**names)]
+    body += [trunks_in_lanes(name, layers), *blocks, link, self_test(names, layers, parts.vectors), END.format(**names)]
     return "\n".join([_about(parts, n_raw), _begin(parts, names), *(text for text in body if text)])
 
 
@@ -71,8 +69,10 @@ def _begin(parts: HeaderParts, names: dict[str, Any]) -> str:
     T = parts.layers.number
     host, device = MULTIPLY_ADD[T, parts.layers.fused]
     smaller, larger = {"float": ("fminf", "fmaxf"), "double": ("fmin", "fmax")}.get(T, ("min", "max"))
+    short = parts.network.digest[:16] + ("_fused" if parts.layers.fused else "")
     return BEGIN.format(
-        **names, lanes=_LANES[T], multiply_add=host, device_multiply_add=device, device_min=f"{smaller}((a), (b))",
+        **names, short=short, lanes=_LANES[T], multiply_add=host, device_multiply_add=device,
+        device_min=f"{smaller}((a), (b))",
         device_max=f"{larger}((a), (b))",
         narrow="((float)(x))" if T == "float" else "(x)", 
         invalid=_INVALID[T],
@@ -80,34 +80,18 @@ def _begin(parts: HeaderParts, names: dict[str, Any]) -> str:
     )  # fmt: skip
 
 
-def _self_test(parts: HeaderParts, names: dict[str, Any]) -> str:
-    x, f = parts.vectors
-    inputs = wrapped([f"{literal(v, 'double')}," for v in x.ravel().tolist()], "    ")
-    outputs = wrapped([f"{_expected(v, parts.layers.number, names['M'])}," for v in f.ravel().tolist()], "    ")
-    or_nan = " || (a != a && b != b)" if parts.layers.shift is None else ""
-    return SELF_TEST.format(**names, or_nan=or_nan, rows=len(x), inputs="\n".join(inputs), outputs="\n".join(outputs))
-
-
-def _expected(value: Any, number: str, M: str) -> str:
-    if number.startswith("int"):
-        return f"{M}_INVALID" if value == _LOWEST[number] else literal(value, number)
-    return f"{M}_INVALID" if np.isnan(value) else literal(value, number)
-
-
-_LOWEST = {"int32_t": -(2**31), "int64_t": -(2**63)}
-
-
 def _about(parts: HeaderParts, n_raw: int) -> str:
     layers, network, fixed = parts.layers, parts.network, isinstance(parts.network, FixedPointNetwork)
-    order = "z = fma(w[j], x[j], z), one rounding" if layers.fused else "z = z + w[j] * x[j], two roundings"
+    order = "z = fma(w[j], x[j], z), one rounding" if layers.fused else "z = z + w[j] * x[j]"
+    order += "" if layers.fused else ", exact integers" if fixed else ", two roundings"
     lines = [
         f"{parts.name}: a monotone network in C99, also valid C++17 and CUDA. Written by monolip; do not edit.",
         "",
         f"network      {network.digest}",
         f"made from    {parts.source}",
         f"certificate  {parts.certificate.document['sha256']}",
-        f"arithmetic   {layers.number}; z = bias; {order}, j ascending; then sort groups"
-        + (f"; sums >> {layers.shift}" if fixed else ""),
+        f"arithmetic   {layers.number}; z = bias; {order}, j ascending; "
+        + (f"then z >> {layers.shift}, which rounds down; sort groups" if fixed else "then sort groups"),
         "",
         f"{parts.name}_score(x, f), {parts.name}_score_float(x, f)       one row, double or float inputs",
         f"{parts.name}_batch(x, rows, f), {parts.name}_batch_float(...)  rows after rows; the same bits",

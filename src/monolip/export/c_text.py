@@ -21,13 +21,23 @@ _KEYWORDS = (
 )
 
 
+# In capitals with _MIN or _MAX these are macros of float.h, stdint.h and limits.h.
+_LIMITS = "flt dbl ldbl size ptrdiff sig_atomic wchar wint char schar uchar shrt ushrt long ulong llong ullong uint"
+_SIZED = r"u?int(_least|_fast)?(8|16|32|64|ptr|max)"
+_INNER = "add after at batch block device each expected in init inputs lane lanes row same score self slim sort wide"
+
+
 def check_name(name: Any) -> str:
-    """A prefix of C names that is no keyword and, in capitals, no reserved macro."""
-    if (
-        not isinstance(name, str)
-        or not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name, re.ASCII)
-        or f" {name} " in f" {_KEYWORDS} "
-    ):
+    """A prefix of C names that is no keyword, no prefix of standard macros, and cannot meet names of another header."""
+    if isinstance(name, str) and (name in _KEYWORDS.split() + _LIMITS.split() or re.fullmatch(_SIZED, name)):
+        raise InputError(
+            f"a C name is no reserved word, nor that of a limit ({name.upper()}_MAX); got {name!r}; pass name='model'."
+        )
+    if isinstance(name, str) and "_" in name and name.rsplit("_", 1)[1] in _INNER.split():
+        raise InputError(
+            f"a C name ends in none of the words that headers use inside ({_INNER}); got {name!r}; pass another name=."
+        )
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name, re.ASCII):
         raise InputError(
             f"a C name has lower-case letters, digits and _, and begins with a letter; got {name!r}; pass name='model'."
         )

@@ -23,7 +23,7 @@ from monolip.export.hls4ml_layers import Steps
 from monolip.export.hls4ml_network import words_network
 from monolip.export.hls4ml_simulation import missing_tool, simulated, version
 from monolip.export.hls4ml_source import module_source
-from monolip.export.onnx_parity import Artefact, Columns, measured
+from monolip.export.onnx_parity import Artefact, Columns, measured, require_rows
 from monolip.export.onnx_source import write_file
 from monolip.export.parity import ParityReport
 from monolip.fixed_point_format import FixedPointFormat
@@ -66,10 +66,11 @@ def to_hls4ml_module(
         ...     print(str(error)[:76])
         inputs must fit the chosen type; they reach 100, beyond ap_fixed<16,6,AP_TRN
     """
+    require_rows(rows, least=0)
     steps, source, certificate = _made(model, arithmetic, precision, weight_bits, preset, input_ranges)
     lacking, network = missing_tool() if rows else "rows=0: not simulated", steps.network
     if lacking is None:
-        report = _simulated_report(steps, source, path, rows)
+        report = _simulated_report(steps, source, path, rows, model)
     else:
         how = f"{lacking}; compare its C simulation with FixedPointNetwork.evaluate where you convert"
         digest = (network.digest, certificate)
@@ -106,7 +107,8 @@ def _made(
         raise InputError(f"hls4ml computes in fixed point; got arithmetic={arithmetic!r}; leave it out.")
     steps = Steps(*words_network(model, precision, weight_bits, preset, input_ranges))
     certificate = str(certify(steps.network).document["sha256"])
-    return steps, module_source(steps, certificate), certificate
+    transformed = getattr(getattr(model, "frozen_", model), "inputs", None) is not None
+    return steps, module_source(steps, certificate, transformed), certificate
 
 
 def _executed(source: str) -> dict[str, Any]:
@@ -120,7 +122,7 @@ def _executed(source: str) -> dict[str, Any]:
     return names
 
 
-def _simulated_report(steps: Steps, source: str, path: str | PathLike[str], rows: int) -> ParityReport:
+def _simulated_report(steps: Steps, source: str, path: str | PathLike[str], rows: int, model: Any) -> ParityReport:
     network, fraction = steps.network, steps.chosen.fraction
 
     with simulated(_executed(source)["convert"], steps) as simulation:
@@ -134,4 +136,5 @@ def _simulated_report(steps: Steps, source: str, path: str | PathLike[str], rows
 
         if network.vectors is not None and not np.array_equal(words(network.vectors[0]), network.vectors[1]):
             raise PrecisionError("the C simulation must give the known vectors; it rounds differently; report this.")
-        return measured(network, run, Artefact("hls4ml", "fixed-point", path, True, version()), rows=rows)
+        artefact = Artefact("hls4ml", "fixed-point", path, True, version())
+        return measured(network, run, artefact, rows=rows, model=model)

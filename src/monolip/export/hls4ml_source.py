@@ -56,20 +56,20 @@ def convert(output_dir, backend="Vitis", io_type="io_parallel", **options):
 '''
 
 
-def module_source(steps: Steps, certificate: str) -> str:
-    """The file: CONFIG, Model and convert."""
+def module_source(steps: Steps, certificate: str, transformed: bool) -> str:
+    """The file: CONFIG, Model and convert. transformed: whether raw columns are mapped before they become inputs."""
     network, fraction = steps.network, steps.chosen.fraction
     model: dict[str, Any] = {"Precision": {"default": str(steps.chosen)}, "ReuseFactor": 1, "Strategy": "Latency"}
     model |= {"ChannelsLastConversion": "full", "TransposeOutputs": False}  # without these weights are not transposed
     config = {"Model": model, "LayerName": steps.as_config(), "InputShape": (len(network.limits),)}
     shift = network.format.shift
-    names = [_model_names(network, i) for i in range(len(network.inputs.columns))]
+    names = [_model_names(network, i, fraction, transformed) for i in range(len(network.inputs.columns))]
     return _HEAD.format(
         version=__version__,
         digest=network.digest,
         certificate=certificate,
         inputs=json.dumps([name for group in names for name in group]),
-        units=_units(network, fraction),
+        units=_units(network, fraction, transformed),
         config=pformat(config, width=110, sort_dicts=False),
         shift=shift,
         low=shift + fraction,
@@ -80,18 +80,25 @@ def module_source(steps: Steps, certificate: str) -> str:
     )
 
 
-def _model_names(network: Any, i: int) -> list[str]:
-    """A raw column may become several inputs: those of its maps or its table."""
+def _model_names(network: Any, i: int, fraction: int, transformed: bool) -> list[str]:
+    """u(pt) or word(pt) where the input is not pt itself; a raw column may become several inputs."""
     column = network.inputs.columns[i]
     name = features_of(network)[i]
+    name = f"word({name})" if not fraction else f"u({name})" if transformed else name
     return [name] if column.n_model == 1 else [f"{name} [{k}]" for k in range(column.n_model)]
 
 
-def _units(network: Any, fraction: int) -> str:
+def _units(network: Any, fraction: int, transformed: bool) -> str:
+    if fraction and not transformed:
+        return "Inputs and outputs are numbers in their own units."
     if fraction:
-        return "Inputs and outputs are numbers in their own units; transforms of raw columns come before."
+        return (
+            "u(name) is the transformed column, not the raw one: in Python u = model.frozen_.inputs.evaluate(frame),\n"
+            "elsewhere linear interpolation between the knots of model.frozen_.inputs.columns[i].maps. Outputs are "
+            "numbers in\ntheir own units."
+        )
     scale = f"score = output / 2^{network.link.unit}" + (f" + {network.link.offset!r}" if network.link.offset else "")
-    return f"Inputs and outputs are whole words: FixedPointNetwork.quantise gives inputs, {scale}."
+    return f"word(name) are whole numbers: FixedPointNetwork.quantise(frame) gives them; {scale}."
 
 
 def _layer(step: Step) -> str:

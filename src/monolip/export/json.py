@@ -66,7 +66,7 @@ def to_json(
 
     exact = isinstance(network, FixedPointNetwork) or is_ordered(network)
     sums = "float64" if arithmetic == "float32" else arithmetic  # Python's floats are float64, whatever the weights
-    report = measured(network, run, Artefact("json", sums, path, exact, "json_reference.py"), rows=rows)
+    report = measured(network, run, Artefact("json", sums, path, exact, "json_reference.py"), rows=rows, model=model)
     write_file(text.encode(), path)
     return report
 
@@ -110,9 +110,9 @@ def from_json(path: str | PathLike[str], *, max_bytes: int = 2**31) -> FrozenNet
             f"{path} has {size} bytes, more than max_bytes={max_bytes}; raise it if you trust the file."
         )
     try:
-        document = _strict_json(Path(path).read_bytes())
+        document = _strict_json(Path(path).read_text(encoding="utf-8"))
         good = set(document) == _KEYS and (document["format"], document["version"]) == (FORMAT, VERSION)
-        good = good and document["arithmetic"] in ARITHMETICS
+        good = good and type(document["version"]) is int and document["arithmetic"] in ARITHMETICS
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise FrozenFileError(f"{path} is no JSON document of a network ({reprlib.repr(error)}); check it.") from None
     if not good:
@@ -124,18 +124,23 @@ def from_json(path: str | PathLike[str], *, max_bytes: int = 2**31) -> FrozenNet
             tensors["set.matrix"] = tensors["set.matrix"].reshape(-1, tensors["lower"].shape[0])
         fixed = document["arithmetic"] == "fixed-point"
         network = fixed_point_file.put_together(structure, tensors) if fixed else _put_together(structure, tensors)
-        network_digest = network.digest
+        again = document_of(network, document["arithmetic"])
     except MonolipError as error:
         raise FrozenFileError(f"{path} holds a network that is not what it claims; {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         found = reprlib.repr(error)
         raise FrozenFileError(f"{path} has a malformed structure ({found}); get an undamaged copy.") from error
-    same = network_digest == document["digest"] and document_of(network, document["arithmetic"]) == document
+    same = _canonical(again) == _canonical(document)
     if document["arithmetic"] == "float32":  # a claim about the weights, which another reader may rely on
         same = same and isinstance(network, FrozenNetwork) and _is_float32(network)
     if not same:  # limits and names are derived from the network: an edited one would mislead other readers
         raise FrozenFileError(f"{path} does not match its digest; it was damaged or edited; get an undamaged copy.")
     return network
+
+
+def _canonical(document: Any) -> str:
+    """Text that differs wherever a reader could: 1, 1.0 and true are three things, though equal in Python."""
+    return json.dumps(document, sort_keys=True)
 
 
 def _is_float32(network: FrozenNetwork) -> bool:

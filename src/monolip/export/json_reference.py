@@ -37,6 +37,9 @@ def score(document: Any, row: Any) -> Any:
     number, labels never seen have a row of their own.
     """
     s, t = document["structure"], document["tensors"]
+    if len(row) != len(document["features"]):
+        wanted = ", ".join(map(str, document["features"]))
+        raise ValueError(f"a row has a value for each of {wanted}; got {len(row)} values; pass them in this order.")
     if refused(document, row):
         return [math.nan for entry in s["members"][0] for _ in entry["outputs"]]
     if document["arithmetic"] == "fixed-point":

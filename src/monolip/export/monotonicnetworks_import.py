@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import CertificateError, InputError
+from monolip.export.monotonicnetworks_genuine import require_same_outputs
 from monolip.export.monotonicnetworks_layers import Layers, layers_of
 from monolip.export.paper_import import Chain, Room, best_chain, paper_form_of
 from monolip.frozen import FrozenNetwork, Trunk
 from monolip.output_link import OutputLink
-from monolip.rounding import round_down, round_up
+from monolip.rounding import interval_text, round_down, round_up
 from monolip.slopes import SlopeBounds
 
 __all__ = ["FeatureVerdict", "ImportVerdict", "from_monotonicnetworks", "monotonicnetworks_verdict"]
@@ -97,7 +98,7 @@ class ImportVerdict:
         rows = [["feature", "output", "wanted", "slopes", "missed by"]]
         for f in self.features:
             missed = f"{float(f.excess):.6g}" if f.excess else "-"
-            rows.append([f.feature, str(f.output), f.wanted, f"[{f.lower:.9g}, {f.upper:.9g}]", missed])
+            rows.append([f.feature, str(f.output), f.wanted, interval_text(f.lower, f.upper, 9), missed])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([f"{head}; by {', '.join(self.chain)}", *lines, *([self.reason] if self.reason else [])])
@@ -131,7 +132,10 @@ def monotonicnetworks_verdict(
     model: Any, *, feature_names: Any = None, link: OutputLink | None = None
 ) -> ImportVerdict:
     """The exact verdict, without an error where there is no guarantee; arguments as in `from_monotonicnetworks`."""
-    return _judged(layers_of(model), feature_names, link)
+    found = layers_of(model)
+    verdict = _judged(found, feature_names, link)
+    require_same_outputs(model, found, verdict.network)
+    return verdict
 
 
 def _judged(found: Layers, names: Any, link: OutputLink | None, *, repair: bool = False) -> ImportVerdict:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import FreezeError, InputError
+from monolip.export.monotonicnetworks_genuine import require_genuine
 from monolip.output_link import OutputLink
 from monolip.paper_form import Activation, Rectify, Sort
 
@@ -41,9 +42,11 @@ def layers_of(model: Any) -> Layers:
     """The layers of a wrapper, or of a Sequential of layers; anything else is refused by name."""
     parts, link = _flat(model), None
     if parts and type(parts[-1]).__name__ == "Sigmoid":
+        require_genuine(parts[-1])
         parts, link = parts[:-1], OutputLink("logit", (0, 1))
     wrapper = parts[0] if len(parts) == 1 and type(parts[0]).__name__ in _WRAPPERS else None
     if wrapper is not None:
+        require_genuine(wrapper)
         parts = _flat(wrapper.nn)
     weights: list[FloatArray] = []
     biases: list[FloatArray] = []
@@ -51,10 +54,12 @@ def layers_of(model: Any) -> Layers:
     activations: list[Activation] = []
     for part in parts:
         word = type(part).__name__
-        if word in _PASSED:
-            continue
         if word in _REFUSED:
             raise FreezeError(f"the bound of a network is a product of norms; {_REFUSED[word]}; there is no guarantee.")
+        if word in (*_PASSED, *_LINEAR, "GroupSort", "ReLU"):
+            require_genuine(part)
+        if word in _PASSED:
+            continue
         if word in _LINEAR:
             if len(activations) != len(weights):
                 raise FreezeError("layers alternate with activations; got two layers in a row; multiply them first.")
@@ -85,6 +90,7 @@ def _flat(module: Any) -> list[Any]:
         )
     if type(module).__name__ != "Sequential":
         return [module]
+    require_genuine(module)
     return [part for child in module.children() for part in _flat(child)]
 
 

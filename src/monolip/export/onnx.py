@@ -68,7 +68,7 @@ def to_onnx(
     run, version = _runner(data)
     how = f"onnxruntime {version}, one thread"
     artefact = Artefact("onnx", arithmetic, path, promises_bits(network, in_order), how)
-    report = measured(network, run, artefact, rows=rows)
+    report = measured(network, run, artefact, rows=rows, model=model)
     write_file(data, path)
     return report
 
@@ -136,10 +136,5 @@ def as_tensor(values: Any, kind: Any) -> NDArray[Any]:
     if isinstance(values, np.ndarray):
         return values.astype(kind)[:, None]
     if kind is None:
-        return np.array([["" if v is None else _printable(v)] for v in values], dtype=object)
-    unseen = 1 + max((abs(float(v)) for v in values if v is not None and not isinstance(v, str)), default=0.0)
-    return np.array([[np.nan if v is None else unseen if isinstance(v, str) else v] for v in values], dtype=kind)
-
-
-def _printable(label: str) -> str:
-    return label.replace("\x00", "unseen:")  # a tensor's string may end at a zero byte
+        return np.array([["" if v is None else v] for v in values], dtype=object)
+    return np.array([[np.nan if v is None else v] for v in values], dtype=kind)

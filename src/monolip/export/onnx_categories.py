@@ -41,10 +41,15 @@ def lookup(graph: Graph, column: CategoryColumn | FixedCategory, given: str) -> 
 
 
 def _text_code(graph: Graph, column: CategoryColumn | FixedCategory, given: str) -> str:
-    labels = [str(label) for label in column.categories]
-    codes = list(range(len(labels)))
-    if "" not in labels:
-        labels, codes = [*labels, ""], [*codes, len(codes) + 1]
+    given_labels = [str(label) for label in column.categories]
+    bad = [label for label in given_labels if label == "" or "\x00" in label]
+    if bad:
+        raise StructureError(
+            "in ONNX the empty string means missing, and a string ends at a zero byte; the categories of "
+            f"{column.name!r} hold {bad[0]!r:.40}; rename it, and fit again."
+        )
+    labels = [*given_labels, ""]
+    codes = [*range(len(given_labels)), len(given_labels) + 1]
     return graph.add(
         "LabelEncoder",
         given,

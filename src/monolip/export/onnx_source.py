@@ -10,12 +10,15 @@ from typing import Any
 
 from monolip.certify.certificate import require_certifiable
 from monolip.certify.fixed_point import compile_fixed_point
+from monolip.convex import ConvexForm
 from monolip.errors import FreezeError, InputError
 from monolip.export.c_float32 import to_float32
+from monolip.export.c_network import float_limit
+from monolip.export.parity_inputs import raw_columns_of
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 
-__all__ = ["ARITHMETICS", "Network", "features_of", "is_ordered", "network_for", "write_file"]
+__all__ = ["ARITHMETICS", "Network", "features_of", "is_ordered", "network_for", "require_float32_room", "write_file"]
 
 ARITHMETICS = ("float32", "float64", "fixed-point")
 Network = FrozenNetwork | FixedPointNetwork
@@ -35,12 +38,14 @@ def network_for(model: Any, arithmetic: str, preset: Any = "wide", input_ranges:
     if isinstance(network, FixedPointNetwork):
         if arithmetic != "fixed-point":
             raise InputError(f"integers export as fixed-point; got arithmetic={arithmetic!r}; pass the float network.")
+        _require_text(network)
         return network
     if not isinstance(network, FrozenNetwork):
         raise InputError(
             f"exporters take a fitted estimator, a FrozenNetwork or a FixedPointNetwork; got {type(model).__name__}; "
             "fit or freeze it first."
         )
+    _require_text(network)
     require_certifiable(network)
     if arithmetic == "fixed-point":
         return compile_fixed_point(network, preset, input_ranges=input_ranges)
@@ -48,7 +53,30 @@ def network_for(model: Any, arithmetic: str, preset: Any = "wide", input_ranges:
         raise FreezeError(
             "float32 export rounds convex form; got paper form; use to_convex(), or arithmetic='float64'."
         )
-    return to_float32(network) if arithmetic == "float32" else network
+    if arithmetic != "float32":
+        return network
+    require_float32_room(network)
+    return to_float32(network)
+
+
+def require_float32_room(network: FrozenNetwork) -> None:
+    """Refuse weights so large that float32 sums of ordinary inputs would overflow."""
+    for trunk in (trunk for member in network.members for trunk in member):
+        if isinstance(trunk.form, ConvexForm):
+            try:
+                float_limit(trunk.form)
+            except ValueError as error:
+                raise FreezeError(f"sums must fit float32; {error}; export float64.") from None
+
+
+def _require_text(network: Network) -> None:
+    """Refuse names and labels that no file can hold."""
+    link = network.link.link if isinstance(network, FixedPointNetwork) else network.link
+    words = [*features_of(network), *((link.labels or ()) if link is not None else ())]
+    words += [label for column in raw_columns_of(network) for label in getattr(column, "categories", ())]
+    for word in words:
+        if isinstance(word, str) and any("\ud800" <= letter <= "\udfff" for letter in word):
+            raise InputError(f"names and labels are Unicode text; got {word!r:.60}, half a character; rename it.")
 
 
 def is_ordered(network: FrozenNetwork) -> bool:
@@ -69,6 +97,8 @@ def features_of(network: Network) -> list[str]:
 def write_file(data: bytes, path: str | PathLike[str]) -> None:
     """Write atomically: a temporary file beside the target, then one rename."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(f"a file goes into a folder that exists; got {str(target.parent)!r}, which does not; make it.")
     temporary = target.parent / f".monolip-{secrets.token_hex(8)}.part"
     try:
         with temporary.open("xb") as file:

@@ -5,6 +5,8 @@ Raw rows are float64, one number per raw column; a category is its code: 0 .. n 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ __all__ = [
     "columns_from_codes",
     "directions_of",
     "invalid_rows",
+    "n_raw_of",
     "parity_inputs",
     "raw_columns_of",
     "steps_along",
@@ -32,7 +35,6 @@ Direction = tuple[int, int, int]  # raw column, output, +1 (rising), -1 (falling
 
 _EXTREME = np.array([np.inf, 1.7976931348623157e308, 1e300, 3.4028235e38, 1e30, 1e9, 1e-30, 1e-40, 1e-310, 5e-324, 0.0])
 _SIGNS = {"increasing": 1, "decreasing": -1, "flat": 0}
-_UNSEEN = "\x00 unseen"  # no label of anybody
 
 
 def raw_columns_of(network: Network) -> list[Any]:
@@ -56,12 +58,19 @@ def columns_from_codes(network: Network, rows: FloatArray) -> Any:
     for column, values in zip(raw_columns_of(network), rows.T, strict=True):
         if isinstance(column, CategoryColumn | FixedCategory):
             n = len(column.categories)
-            labels = [*column.categories, _UNSEEN, None]
+            labels = [*column.categories, _unseen(column.categories), None]
             known = np.where(np.isin(values, np.arange(n + 2)), values, np.where(np.isnan(values), n + 1, n))
             given.append([labels[int(code)] for code in known])
         else:
             given.append(values)
     return given
+
+
+def _unseen(categories: Sequence[Any]) -> Any:
+    """A label that is not among them: a string, or where all are numbers one that float32 holds."""
+    if any(isinstance(label, str) for label in categories):
+        return next(name for k in count() if (name := "unseen" + " " * k) not in categories)
+    return next(number for k in count() if (number := k + 0.5) not in categories)
 
 
 def invalid_rows(network: Network, rows: FloatArray) -> NDArray[np.bool_]:

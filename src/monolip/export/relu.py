@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from monolip.errors import InputError
+from monolip.errors import FreezeError, InputError
 from monolip.export.onnx_parity import Artefact, Columns, measured
-from monolip.export.onnx_source import network_for, write_file
+from monolip.export.onnx_source import network_for, require_float32_room, write_file
 from monolip.export.parity import ParityReport
+from monolip.export.parity_room import absolute_terms
 from monolip.export.relu_layers import relu_inputs, relu_members, usual_inputs
 from monolip.frozen import FrozenNetwork
 
@@ -46,10 +47,13 @@ class ReluMLP:
 
     def evaluate(self, x: ArrayLike) -> NDArray[Any]:
         """Shape (n, n_features) -> (n, n_outputs), in the type of the weights."""
-        z = np.asarray(x, dtype=self.weights[0].dtype)
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            z = np.maximum(z @ weight.T + bias, 0)
-        return np.asarray(z @ self.weights[-1].T + self.biases[-1])
+        z, wanted = np.asarray(x, dtype=self.weights[0].dtype), self.weights[0].shape[1]
+        if z.ndim != 2 or z.shape[1] != wanted:
+            raise InputError(f"rows have {wanted} features; got shape {z.shape}; pass (n, {wanted}).")
+        with np.errstate(over="ignore", invalid="ignore"):  # infinities where the type ends, as everywhere
+            for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+                z = np.maximum(z @ weight.T + bias, 0)
+            return np.asarray(z @ self.weights[-1].T + self.biases[-1])
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Arrays named as in torch.nn.Sequential(Linear, ReLU, Linear, ...)."""
@@ -80,6 +84,10 @@ def relu_mlp(model: Any, *, arithmetic: str = "float64") -> ReluMLP:
         layers.append((weight @ read, weight @ offset + bias))
         read, offset = np.eye(len(bias)), np.zeros(len(bias))
     kind = np.dtype(arithmetic)
+    if arithmetic == "float32":
+        require_float32_room(network)
+        if any(np.abs(array).max() > np.finfo(kind).max for layer in layers for array in layer):
+            raise FreezeError("weights must fit float32; got larger ones; export float64.")
     return ReluMLP(tuple(w.astype(kind) for w, _ in layers), tuple(b.astype(kind) for _, b in layers))
 
 
@@ -100,9 +108,12 @@ def to_relu_mlp(
     def run(columns: Columns) -> NDArray[Any]:
         return lowered.evaluate(np.stack(columns, axis=1))
 
+    def terms(columns: Columns) -> FloatArray:  # a value travels as a difference of two, which are larger
+        return absolute_terms(np.abs(np.stack(columns, axis=1)), lowered.weights, lowered.biases, ())
+
     how = "dense layers and ReLU in numpy, inputs inside the knots and as far again; no direction is promised"
     artefact = Artefact("relu_mlp", arithmetic, path, False, how)
-    report = measured(network, run, artefact, rows=rows, inside=usual_inputs(network))
+    report = measured(network, run, artefact, rows=rows, inside=usual_inputs(network), extra=terms)
     arrays = {name: np.ascontiguousarray(array) for name, array in lowered.state_dict().items()}
     certified = "nothing: a lowering for tools without min and max"
     note = json.dumps({"digest": network.digest, "certified": certified}, sort_keys=True)

@@ -64,7 +64,7 @@ def to_torch(
 
     how = f"torch {torch.__version__}, {FORMATS[format]}"
     artefact = Artefact("torch", arithmetic, path, promises_bits(network, in_order), how)
-    report = measured(network, run, artefact, rows=rows)
+    report = measured(network, run, artefact, rows=rows, model=model)
     write_file(data, path)
     return report
 
