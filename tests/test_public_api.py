@@ -32,7 +32,8 @@ PUBLIC = {
         "NormChainError", "PrecisionError", "PromiseError", "SlopeError", "StructureError",
     },
     "monolip.nn": {
-        "ConvexMLP", "Fit", "FitPlan", "GroupSort", "Householder", "Lanes", "LipschitzConv2d", "LipschitzLinear", "LipschitzMLP",
+        "ConvexMLP", "Fit", "FitPlan", "GroupSort", "Householder", "Lanes", "LipschitzConv2d", "LipschitzLinear",
+        "LipschitzMLP",
         "LipschitzModule", "LipschitzSequential", "MixingLinear", "SlopeBounded", "SlopeLinear",
         "TemperatureCrossEntropy", "Verification", "WithFreeBranch", "fit", "init", "parameter_groups",
         "process_group", "project_", "start_network", "verify",

@@ -17,7 +17,9 @@ from monolip import FrozenNetwork
 from monolip.certify import certify
 from monolip.nn import TemperatureCrossEntropy
 
-SMALL = OURS.but(width=32, batch=50, round_steps=20, warm_up=20, rate=1e-2, seconds=20.0)
+SMALL = OURS.but(
+    width=32, batch=50, round_steps=20, warm_up=20, rate=1e-2, seconds=300.0
+)  # steps decide, not a busy machine
 
 
 def small_images(count=80, values=40):

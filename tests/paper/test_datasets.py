@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import zipfile
 from pathlib import Path
@@ -12,8 +13,8 @@ import pandas as pd
 import pytest
 from paper.datasets import auto_mpg, blogfeedback, chestxray, compas, heart_disease, lending_club, loan
 from paper.datasets.data_set import DataSet
-from paper.datasets.files import check_digest, digest, find
-from paper.missing_data import MissingDataError
+from paper.datasets.files import check_digest, digest, find, read
+from paper.missing_data import DamagedDataError, MissingDataError
 
 
 @pytest.fixture
@@ -210,3 +211,56 @@ def test_chest_ages_have_units_and_patients_are_groups(tmp_path: Path) -> None:
     data = chestxray._joined("chest", X, y, patients, np.zeros((3, 5)), "")
     assert data.X.shape == (3, 9)
     assert data.describe()["patients"] == 2
+
+
+PAGE = b"<!DOCTYPE html><html><body>404</body></html>"
+
+
+@pytest.mark.parametrize(
+    ("load", "name", "content", "how"),
+    [
+        (compas.load_compas, "compas/compas_scores_two_years.csv", PAGE, compas.URL),
+        (blogfeedback.load_blog, "blogfeedback/BlogFeedback.zip", PAGE, blogfeedback.URL),
+        (auto_mpg.load_auto_mpg, "auto_mpg/auto-mpg.csv", PAGE, auto_mpg.URL),
+        (heart_disease.load_heart_disease, "heart_disease/heart_train.csv", PAGE, "to that name"),
+        (lending_club.load_lending_club, "lending_club/lc_2007_2011.parquet", b"PAR1 no table PAR1", "LendingClubData"),
+        (chestxray.load_chest_sample, "chestxray/sample_labels.csv", b"a,b\n1,2\n", "kaggle.com"),
+        (loan.load_loan, "loan_defaulter/preprocessed.csv", PAGE, "ask the authors"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "/" in value and "http" not in value else "",
+)
+def test_a_damaged_file_says_which_and_how_to_get_it(
+    load: Any, name: str, content: bytes, how: str, nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MONOLIP_OFFLINE", "1")
+    path = nowhere / ".cache" / "monolip" / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    with pytest.raises(DamagedDataError, match=rf"the data file {name} must be .*; reading it gave \w+: .*; ") as found:
+        load()
+    assert how in str(found.value)
+    assert path.exists()  # put there by hand: not ours to remove
+
+
+def test_a_damaged_download_does_not_stay(nowhere: Path) -> None:
+    def parse(path: Path) -> float:
+        return float(path.read_text())
+
+    given = iter([b"<html>", b"1.5"])
+    options: dict[str, Any] = {"url": "https://example.org", "opener": lambda url, timeout: io.BytesIO(next(given))}
+    with pytest.raises(DamagedDataError, match=r"set/x must be .*ValueError: could not convert .*; get it"):
+        read("set/x", "get it.", parse, **options)
+    assert read("set/x", "get it.", parse, **options) == 1.5
+
+
+def test_a_short_answer_and_errors_of_the_protocol_are_missing_data(nowhere: Path) -> None:
+    class Short(io.BytesIO):
+        length = 10
+
+    def refuse(url: str, timeout: float) -> io.BytesIO:
+        raise http.client.BadStatusLine("no answer")
+
+    for opener, said in ((lambda url, timeout: Short(b"abc"), "OSError"), (refuse, "BadStatusLine")):
+        with pytest.raises(MissingDataError, match=f"gave {said}; get it by hand"):
+            find("a/b.csv", "get it by hand.", "https://example.org", opener)
+    assert not list((nowhere / ".cache" / "monolip" / "a").iterdir())

@@ -125,5 +125,31 @@ def test_a_missing_data_set_skips_its_experiment_and_says_how_to_get_it(
             raise MissingDataError("the data file x is needed; it is not there; download it from y")
 
     monkeypatch.setattr(runner, "import_module", lambda name: Experiment)
-    assert not runner.run("toy", fast=True, figures_only=False)
+    assert runner.run("toy", fast=True, figures_only=False) == "skipped"
     assert "[toy] skipped: the data file x is needed; it is not there; download it from y" in capsys.readouterr().out
+
+
+def test_one_failing_experiment_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[str] = []
+
+    class Part:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def main(self, fast: bool) -> None:
+            begun.append(self.name)
+            if self.name == "paper.lhc.figures":
+                raise KeyError("no such number")
+
+    monkeypatch.setattr(runner, "import_module", Part)
+    monkeypatch.setattr("sys.argv", ["run.py", "--fast", "lhc", "toy"])
+    assert runner.main() == 1
+    assert begun[-1] == "paper.toy.figures"
+    out = capsys.readouterr().out
+    assert "[lhc] failed: KeyError: 'no such number'" in out
+    assert "done: 1 of 2: toy" in out
+    assert "failed: 1 of 2: lhc" in out
+    monkeypatch.setattr("sys.argv", ["run.py", "--fast", "toy"])
+    assert runner.main() == 0

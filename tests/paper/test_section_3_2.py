@@ -90,7 +90,9 @@ def test_a_small_run_makes_the_comparison_and_the_table():
     found = compare(cells)
     assert found[BASE]["test"] == 1.0
     assert {rate for own in cells.values() for cell in own["tables"].values() for rate in cell["rate"]} <= {0.05, 0.1}
-    text = tables({"comparison": found, "cells": cells, "steps": 10})
+    text = tables({"comparison": found, "cells": cells, "steps": 10, "rates": [0.05, 0.1]})
+    chosen = [rate for cell in cells["ReLU"]["tables"].values() for rate in cell["rate"]]
+    assert f"| {chosen.count(0.05)} of 4 | {chosen.count(0.1)} of 4 |" in text["table_variants"]
     assert all(name in text["table_variants"] for name in VARIANTS)
 
 

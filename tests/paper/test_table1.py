@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from paper.datasets.data_set import DataSet
 from paper.results_file import read_results, results_path
 from paper.table1 import honest_protocol, penalty, tasks, units
-from paper.table1.paper_protocol import run_paper
+from paper.table1.forms_table import forms_tables
+from paper.table1.paper_protocol import run_paper, variants
 from paper.table1.published import COLUMNS, OTHERS, PAPER
 from paper.table1.scores import best_accuracy, standard_error
 from paper.table1.small_network import Inputs, Small, freeze, n_parameters, outputs, train_small
@@ -154,7 +155,9 @@ def test_published_rows_have_a_cell_for_every_column() -> None:
 def test_tables_show_what_is_missing() -> None:
     made_of_nothing = tables({"missing": {task.entry: "get it" for task in TASKS}})
     assert "missing: get it" in made_of_nothing["table_data"]
-    assert "missing" in made_of_nothing["table_paper"]
+    for name in ("paper", "forms", "honest", "difference", "audit"):
+        assert made_of_nothing[f"table_{name}"].count("missing") == len(TASKS), name
+    assert made_of_nothing["table_auc"].count("missing") == 5  # the classifiers
 
 
 results = pytest.mark.skipif(not results_path("table1").is_file(), reason="no committed results")
@@ -191,3 +194,24 @@ def test_committed_honest_protocol_is_best_or_within_one_standard_error() -> Non
     verdicts = {entry: verdict(value["honest"], value["metric"]) for entry, value in found.items()}
     assert {word: list(verdicts.values()).count(word) for word in numbers["verdicts"]} == numbers["verdicts"]
     assert "missed" not in verdicts.values(), verdicts
+
+
+def test_the_papers_own_model_is_trained_besides() -> None:
+    forms = {task.entry: variants(task) for task in TASKS}
+    assert all(found["LMN"].paper_form and not found["LMN"].log for found in forms.values())
+    assert set(forms["BlogFeedback"]) == {"LMN", "convex form, no logarithms", "LMN, logarithms"}
+    runs = {"LMN": 0.16, "LMN, logarithms": 0.155, "convex form, no logarithms": 0.156}
+    found = {
+        "metric": "rmse", "paper": {"monolip": {"values": [0.152]}},
+        "forms": {name: {"values": [value]} for name, value in runs.items()},
+    }  # fmt: skip
+    made = forms_tables({"BlogFeedback": found})
+    assert "| BlogFeedback | 0.160 ± 0.001 | 0.1600 | 0.1550 | 0.1560 | 0.1520 |" in made["table_forms"]
+    assert made["logs_all"] == "56"  # (5 + 4) / (2 * 8)
+
+
+def test_committed_table_reproduces_the_printed_score_of_blogfeedback() -> None:
+    if not results_path("table1").is_file():
+        pytest.skip("no committed results")
+    values = read_results("table1")["numbers"]["BlogFeedback"]["forms"]["LMN"]["values"]
+    assert abs(np.mean(values) - 0.160) < 0.001

@@ -75,6 +75,9 @@ def test_the_script_runs_and_its_heads_are_certified(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chest_end_to_end, "load_resnet18", lambda path: ResNet18((4, 4, 8, 8)))
+    with pytest.raises(ValueError, match=r"known checksum; images224_jpeg80.zip has another one; copy the file again"):
+        chest_end_to_end.main(["--data", str(folder), "--out", str(tmp_path)])
+    monkeypatch.setattr(chest_end_to_end, "FILES", {})
     given = ["--data", str(folder), "--out", str(tmp_path), "--epochs", "1", "--seeds", "1", "--batch", "16"]
     found = chest_end_to_end.main(given)
     assert set(found["monolip"][0]) == {"honest", "paper", "epoch", "seconds"}

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from paper.missing_data import MissingDataError
 from paper.results_file import read_results, results_path
-from paper.what_was_wrong import blog_checks, chest_checks, other_checks, small_set_checks, text_checks
+from paper.what_was_wrong import (
+    blog_checks,
+    chest_checks,
+    figures,
+    other_checks,
+    script_checks,
+    small_set_checks,
+    text_checks,
+)
 from paper.what_was_wrong.experiment import CHECKS
 from paper.what_was_wrong.finding import Check, Finding
 from paper.what_was_wrong.tables import tables
@@ -20,6 +30,8 @@ WITHOUT_DATA = (
     blog_checks.mini_script_is_larger,
     chest_checks.aliased_checkpoint,
     small_set_checks.cumulative_permutations,
+    script_checks.scheme_of_the_scripts,
+    script_checks.two_deviations,
 )
 
 
@@ -68,3 +80,20 @@ def test_committed_findings_cover_every_defect() -> None:
     assert numbers["findings"]["cifar100_twins"]["numbers"]["conflicts"] == 9
     assert numbers["findings"]["wrapped_target"]["numbers"]["rows"] == 17
     assert numbers["findings"]["duplicates"]["numbers"]["repeated"] == 789
+
+
+@pytest.mark.parametrize("absent", [("auto_splits",), ("selection_on_test", "seeds_are_not_splits", "auto_splits")])
+def test_the_figure_is_drawn_without_the_findings_of_a_missing_set(
+    absent: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    findings = {
+        "selection_on_test": {"plain": [60.0, 61.0], "running_maximum": [60.0, 61.5], "honest": [60.5], "peeked": [61]},
+        "seeds_are_not_splits": {"over_seeds": [60.0, 61.0], "over_splits": [59.0, 62.0]},
+        "auto_splits": {"random": [7.0, 8.0], "theirs": [7.5]},
+    }
+    found = {name: {"numbers": numbers} for name, numbers in findings.items() if name not in absent}
+    monkeypatch.setattr(figures, "read_results", lambda name, fast: {"numbers": {"findings": found}})
+    monkeypatch.setattr(figures, "figure_path", lambda name, fast: tmp_path / name)
+    figures.main(fast=True)
+    assert (tmp_path / "what_was_wrong.png").stat().st_size > 1000
