@@ -6,11 +6,22 @@ import hashlib
 import os
 from pathlib import Path
 
-__all__ = ["MissingDataError", "data_file"]
+__all__ = ["DamagedDataError", "MissingDataError", "check_file", "data_file"]
 
 
 class MissingDataError(FileNotFoundError):
     """A data set is not on this machine; the message says how to get it. The runner skips what needs it."""
+
+
+class DamagedDataError(ValueError):
+    """A data file is there and is not what it should be; the message says how to get it. The runner reports it."""
+
+
+def check_file(path: Path, sha256: str, how: str) -> Path:
+    """The path again; a file with another checksum is refused."""
+    if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+        raise DamagedDataError(f"a data file must have the known checksum; {path.name} has another one; {how}")
+    return path
 
 
 def data_file(name: str, how: str, sha256: str | None = None) -> Path:
@@ -22,7 +33,5 @@ def data_file(name: str, how: str, sha256: str | None = None) -> Path:
     for folder in [*folders, Path.home() / ".cache" / "monolip"]:
         path = folder / name
         if path.is_file():
-            if sha256 is not None and hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-                raise ValueError(f"a data file must have the known checksum; {path} has another one; {how}")
-            return path
+            return path if sha256 is None else check_file(path, sha256, how)
     raise MissingDataError(f"the data file {name} is needed; it is not in $MONOLIP_DATA or ~/.cache/monolip; {how}")

@@ -4,7 +4,7 @@
 
 --fast takes minutes on two cores and writes below build/paper/; without it the committed files of paper/ are made
 again. --figures draws from results that are there already. A data set that is not on this machine is skipped with a
-message that says how to get it.
+message that says how to get it. An experiment that fails is reported, the others still run, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import traceback
 from importlib import import_module
 from pathlib import Path
 
@@ -23,8 +24,8 @@ from paper.results_file import results_path
 EXPERIMENTS = ("toy", "lhc", "table1", "what_was_wrong", "appendix_a", "section_3_2")
 
 
-def run(name: str, *, fast: bool, figures_only: bool) -> bool:
-    """One experiment and its figures; False where a data set is missing."""
+def run(name: str, *, fast: bool, figures_only: bool) -> str:
+    """One experiment and its figures: "done", "skipped" where a data set is missing, or "failed"."""
     begun = time.perf_counter()
     try:
         if not figures_only:
@@ -33,9 +34,13 @@ def run(name: str, *, fast: bool, figures_only: bool) -> bool:
         import_module(f"paper.{name}.figures").main(fast=fast)
     except MissingDataError as missing:
         print(f"[{name}] skipped: {missing}", flush=True)
-        return False
+        return "skipped"
+    except Exception as error:  # whatever it is, the experiments after it are still worth running
+        traceback.print_exc()
+        print(f"[{name}] failed: {type(error).__name__}: {error}", flush=True)
+        return "failed"
     print(f"[{name}] done in {time.perf_counter() - begun:.0f} s: {results_path(name, fast=fast)}", flush=True)
-    return True
+    return "done"
 
 
 def main() -> int:
@@ -51,9 +56,12 @@ def main() -> int:
     unknown = [name for name in arguments.names if name not in EXPERIMENTS]
     if unknown:
         parser.error(f"names must be experiments; got {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}")
-    done = [run(n, fast=arguments.fast, figures_only=arguments.figures) for n in arguments.names or EXPERIMENTS]
-    print(f"{sum(done)} of {len(done)} experiments done; skipped: {done.count(False)}")
-    return 0
+    names = arguments.names or EXPERIMENTS
+    ends = {name: run(name, fast=arguments.fast, figures_only=arguments.figures) for name in names}
+    for end in ("done", "skipped", "failed"):
+        found = [name for name in ends if ends[name] == end]
+        print(f"{end}: {len(found)} of {len(ends)}{': ' if found else ''}{', '.join(found)}")
+    return 1 if "failed" in ends.values() else 0
 
 
 if __name__ == "__main__":

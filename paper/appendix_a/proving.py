@@ -30,7 +30,7 @@ def frozen_facts(frozen: FrozenNetwork, task: Task, closest: list[tuple[int, flo
     facts: dict[str, Any] = {
         "digest": frozen.digest,
         "convex": frozen.is_convex,
-        "steepest": float(max(-low.min(), high.max())),  # over pixels and classes, exact for the stored numbers
+        "steepest": float(max(-low.min(), high.max())),  # a bound; a certificate may state less
         "closest_images": len(rows),
         "closest_right": int((answers == task.labels[rows]).sum()),
     }

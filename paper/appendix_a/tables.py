@@ -26,7 +26,13 @@ def tables(numbers: dict[str, Any]) -> dict[str, str]:
             ],
         ),
         "table_proofs": table(
-            ("network", "promise, proved when frozen", "steepest slope", "full certificate"),
+            (
+                "network",
+                "promise, proved when frozen",
+                "no slope is steeper than",
+                "steepest certified slope",
+                "full certificate",
+            ),
             [_proof(name, task) for name, task in tasks.items()],
         ),
         "table_ablation": table(
@@ -65,7 +71,8 @@ def _proof(name: str, task: dict[str, Any]) -> tuple[str, ...]:
     if "goodness_class_0" in facts:
         promise += "; in the goodness f₀ in [0, 1], the others in [-1, 0]"
     claims = f"{certificate['claims']:,} exact intervals, proved again by the checker" if certificate else "not written"
-    return shown(name), promise, f"{facts['steepest']:.3f}", claims
+    steepest = f"{certificate['steepest']:.3f}" if certificate else ""
+    return shown(name), promise, f"{facts['steepest']:.3f}", steepest, claims
 
 
 def _short(numbers: dict[str, Any], name: str, run: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paper.datasets.data_set import DataSet
-from paper.datasets.files import check_digest, find
+from paper.datasets.files import check_digest, read
 
 __all__ = ["load_auto_mpg", "published_splits", "read_auto_mpg"]
 
@@ -21,10 +21,15 @@ COLUMNS = ["mpg", "cylinders", "displacement", "horsepower", "weight", "accelera
 def load_auto_mpg() -> DataSet:
     """392 rows, 7 columns, mpg decreasing in displacement, horsepower and weight."""
     how = f"download {URL} to that name (the table, or a CSV file with a header)."
-    frame = read_auto_mpg(find("auto_mpg/auto-mpg.csv", how, URL))
-    check_digest("AutoMPG", frame, DIGEST)
+    frame = read("auto_mpg/auto-mpg.csv", how, _checked, URL)
     falling = dict.fromkeys(["displacement", "horsepower", "weight"], -1)
     return DataSet("AutoMPG", frame[COLUMNS[1:]], frame["mpg"].to_numpy(), falling, False)
+
+
+def _checked(path: Path) -> pd.DataFrame:
+    frame = read_auto_mpg(path)
+    check_digest("AutoMPG", frame, DIGEST)
+    return frame
 
 
 def read_auto_mpg(path: Path) -> pd.DataFrame:

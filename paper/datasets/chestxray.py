@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paper.datasets.data_set import DataSet
-from paper.datasets.files import check_digest, find
+from paper.datasets.files import check_digest, read
 
 __all__ = ["TABULAR", "load_chest_labels", "load_chest_sample", "load_chest_substitute", "read_labels"]
 
@@ -25,11 +25,17 @@ FEATURES = (
     "run an ImageNet-trained ResNet18 without its last layer in eval mode over the first 4,999 images, and save the "
     "array (4999, 512) as `eval_mode`."
 )
+SAMPLE_DIGEST = "fe9502788cd9986dfd8422cbc2170b153b0dcc7af92025c1a0e5d5daaf2a0913"
 DIGEST = "bfa1659de3c577f2760e7681f0d67910b4c8dc944769ab7f99a727fd553cb431"
+FEATURE_DIGESTS = {
+    "eval_mode": "6194e5be07e585f48740e4fbc418cd3c58c3ddb0c88ff507e3022130d8a3a04e",
+    "train_mode_bs128": "9af3cd83f6ce688c0505cd9b081cef09c748e1aed48449ffcac8cddd5b8bee8c",
+}
+Labels = tuple[pd.DataFrame, NDArray[np.float64], NDArray[np.int64]]
 DAYS = {"Y": 1.0, "M": 12.0, "D": 365.25}
 
 
-def read_labels(path: Path) -> tuple[pd.DataFrame, NDArray[np.float64], NDArray[np.int64]]:
+def read_labels(path: Path) -> Labels:
     """(four tabular features, finding or not, patient of each image); ages in years whatever their unit."""
     frame = pd.read_csv(path, usecols=["Image Index", "Finding Labels", "Patient ID", *TABULAR])
     X = pd.DataFrame(
@@ -51,24 +57,34 @@ def years(age: str) -> float:
 
 def load_chest_sample(features: NDArray[np.float64] | None = None) -> DataSet:
     """The paper's 5,606 rows; `features` of its images, (5606, k), where somebody has them."""
-    X, y, patients = read_labels(find("chestxray/sample_labels.csv", SAMPLE))
+    X, y, patients = read("chestxray/sample_labels.csv", SAMPLE, lambda path: _checked(path, SAMPLE_DIGEST))
     return _joined("ChestXRay", X, y, patients, features, "")
 
 
 def load_chest_labels() -> DataSet:
     """The four tabular features of the substitute."""
-    X, y, patients = read_labels(find("chestxray/nih_first4999_labels.csv", WHOLE))
-    check_digest("ChestXRay", np.c_[X, y, patients], DIGEST)
+    X, y, patients = read("chestxray/nih_first4999_labels.csv", WHOLE, lambda path: _checked(path, DIGEST))
     return _joined("ChestXRay substitute, tabular", X, y, patients, None, "the first 4,999 NIH images")
 
 
 def load_chest_substitute(mode: str = "eval_mode") -> DataSet:
     """Four tabular and 512 image features of the first 4,999 NIH images; groups: patients."""
-    X, y, patients = read_labels(find("chestxray/nih_first4999_labels.csv", WHOLE))
-    check_digest("ChestXRay", np.c_[X, y, patients], DIGEST)
-    with np.load(find("chestxray/resnet18_features_fp16.npz", FEATURES), allow_pickle=False) as arrays:
-        features = arrays[mode].astype(np.float64)
+    X, y, patients = read("chestxray/nih_first4999_labels.csv", WHOLE, lambda path: _checked(path, DIGEST))
+    features = read("chestxray/resnet18_features_fp16.npz", FEATURES, lambda path: _features(path, mode))
     return _joined("ChestXRay substitute", X, y, patients, features, "the first 4,999 NIH images")
+
+
+def _checked(path: Path, known: str) -> Labels:
+    X, y, patients = read_labels(path)
+    check_digest("ChestXRay", np.c_[X, y, patients], known)
+    return X, y, patients
+
+
+def _features(path: Path, mode: str) -> NDArray[np.float64]:
+    with np.load(path, allow_pickle=False) as arrays:
+        features: NDArray[np.float64] = arrays[mode].astype(np.float64)
+    check_digest(f"ResNet18 features, {mode}", features, FEATURE_DIGESTS[mode])
+    return features
 
 
 def _joined(

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paper.datasets.data_set import DataSet
-from paper.datasets.files import check_digest, find
+from paper.datasets.files import check_digest, read
 
 __all__ = ["load_compas", "read_compas"]
 
@@ -27,10 +27,14 @@ SPLIT_SEED = 78712
 
 def load_compas() -> DataSet:
     """6172 rows, 13 columns (race and sex one-hot), 45.5 % positive; test: the published 1235 rows."""
-    path = find("compas/compas_scores_two_years.csv", f"download {URL} to that name.", URL)
+    X, y = read("compas/compas_scores_two_years.csv", f"download {URL} to that name.", _checked, URL)
+    return DataSet("COMPAS", X, y, dict.fromkeys(COUNTS, 1), True, published_test(len(y)))
+
+
+def _checked(path: Path) -> tuple[pd.DataFrame, NDArray[np.float64]]:
     X, y = read_compas(path)
     check_digest("COMPAS", np.c_[X, y], DIGEST)
-    return DataSet("COMPAS", X, y, dict.fromkeys(COUNTS, 1), True, published_test(len(y)))
+    return X, y
 
 
 def read_compas(path: Path) -> tuple[pd.DataFrame, NDArray[np.float64]]:

@@ -1,21 +1,28 @@
-"""Finds a data file, or downloads it from its public source; what was read is checked by a digest of its numbers."""
+"""Finds a data file, or downloads it from its public source; what was read is checked by a digest of its numbers.
+
+`read` does all of it: a file that cannot be read, or holds other numbers, is a DamagedDataError that says how to get
+the right one.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import shutil
 import tempfile
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from paper.missing_data import MissingDataError, data_file
+from paper.missing_data import DamagedDataError, MissingDataError, data_file
 
-__all__ = ["check_digest", "digest", "find"]
+__all__ = ["check_digest", "digest", "find", "read"]
+
+T = TypeVar("T")
 
 SECONDS = 60
 
@@ -34,11 +41,34 @@ def find(name: str, how: str, url: str | None = None, opener: Callable[..., Any]
     goal = Path.home() / ".cache" / "monolip" / name
     try:
         return _download(url, goal, opener)
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         raise MissingDataError(
             f"the data file {name} is needed; it is not in $MONOLIP_DATA or ~/.cache/monolip and {url} gave "
             f"{type(error).__name__}; {how}"
         ) from None
+
+
+def read(
+    name: str, how: str, reader: Callable[[Path], T], url: str | None = None,
+    opener: Callable[..., Any] = urllib.request.urlopen,
+) -> T:  # fmt: skip
+    """reader(path) of the file that `find` finds; whatever the reader dislikes is a DamagedDataError with `how`.
+
+    A file that was downloaded for this call and turns out to be damaged does not stay in the cache.
+    """
+    goal = Path.home() / ".cache" / "monolip" / name
+    was_there = goal.exists()
+    path = find(name, how, url, opener)
+    try:
+        return reader(path)
+    except Exception as error:  # a broken archive, Parquet file or table: each library has errors of its own
+        if path == goal and not was_there:
+            goal.unlink()
+        said = str(error).split(chr(10), maxsplit=1)[0].rstrip(".")
+        raise DamagedDataError(
+            f"the data file {name} must be the one the results were made from; reading it gave "
+            f"{type(error).__name__}: {said}; {how}"
+        ) from error
 
 
 def _download(url: str, goal: Path, opener: Callable[..., Any]) -> Path:
@@ -47,7 +77,10 @@ def _download(url: str, goal: Path, opener: Callable[..., Any]) -> Path:
     with tempfile.NamedTemporaryFile(dir=goal.parent, delete=False) as part:
         try:
             with opener(url, timeout=SECONDS) as answer:
+                length = getattr(answer, "length", None)  # as announced; a short answer is no error by itself
                 shutil.copyfileobj(answer, part)
+            if length is not None and part.tell() != length:
+                raise OSError(f"{part.tell()} of {length} bytes")
         except BaseException:
             Path(part.name).unlink()
             raise
@@ -64,7 +97,7 @@ def check_digest(name: str, values: Any, known: str) -> None:
     """Refuse other numbers than those the results were made from."""
     found = digest(values)
     if found != known:
-        raise ValueError(
+        raise DamagedDataError(
             f"{name} must hold the known numbers; got a table of shape {np.shape(values)} with digest {found[:12]}, "
             f"not {known[:12]}; get the file again."
         )

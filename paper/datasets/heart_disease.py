@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from paper.datasets.data_set import DataSet
-from paper.datasets.files import check_digest, find
+from paper.datasets.files import check_digest, read
 
 __all__ = ["load_heart_disease", "read_heart_disease"]
 
@@ -34,7 +34,7 @@ def load_heart_disease() -> DataSet:
     frames = []
     for part in ("train", "test"):
         url = f"{SOURCE}/Heart/{part}_data.csv"
-        frames.append(read_heart_disease(find(f"heart_disease/heart_{part}.csv", f"download {url} to that name.", url)))
+        frames.append(read(f"heart_disease/heart_{part}.csv", f"download {url} to that name.", read_heart_disease, url))
     both = pd.concat(frames, ignore_index=True)
     check_digest("HeartDisease", both, DIGEST)
     test = np.arange(len(frames[0]), len(both))
@@ -46,4 +46,7 @@ def load_heart_disease() -> DataSet:
 def read_heart_disease(path: object, *, with_row_number: bool = False) -> pd.DataFrame:
     """The 13 features and the target; with the row number as a feature only to show what the original did."""
     frame = pd.read_csv(path, index_col=None if with_row_number else 0)
+    missing = [name for name in [*COLUMNS, "target"] if name not in frame]
+    if missing:
+        raise ValueError(f"the table must hold 13 features and the target; {missing[:3]} are not there; get it again.")
     return frame.rename(columns={"Unnamed: 0": "row number"}).astype(float)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from paper.datasets.data_set import DataSet
-from paper.datasets.files import check_digest, find
+from paper.datasets.files import check_digest, read
 from paper.datasets.loan import DIRECTIONS, GRADES, YEARS
 
 __all__ = ["load_lending_club", "read_lending_club"]
@@ -33,9 +33,13 @@ DATES = ["issue_d", "earliest_cr_line"]
 
 
 def load_lending_club() -> DataSet:
-    X, y = read_lending_club(find("lending_club/lc_2007_2011.parquet", HOW))
+    return balanced(*read("lending_club/lc_2007_2011.parquet", HOW, _checked))
+
+
+def _checked(path: Path) -> tuple[pd.DataFrame, np.ndarray]:
+    X, y = read_lending_club(path)
     check_digest("Lending Club", np.c_[X, y], DIGEST)
-    return balanced(X, y)
+    return X, y
 
 
 def read_lending_club(path: Path) -> tuple[pd.DataFrame, np.ndarray]:

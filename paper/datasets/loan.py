@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paper.datasets.data_set import DataSet
-from paper.datasets.files import find
+from paper.datasets.files import read
 
 __all__ = ["DIRECTIONS", "GRADES", "YEARS", "load_loan", "published_test", "read_loan"]
 
@@ -25,7 +25,7 @@ N_FEATURES = 28
 
 
 def load_loan() -> DataSet:
-    return read_loan(find("loan_defaulter/preprocessed.csv", HOW))
+    return read("loan_defaulter/preprocessed.csv", HOW, read_loan)
 
 
 def read_loan(path: Path) -> DataSet:

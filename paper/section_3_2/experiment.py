@@ -35,7 +35,7 @@ class Size:
     batch: int
 
 
-FULL = Size(sets=15, seeds=4, steps=800, rates=(6e-3, 2e-2, 6e-2), hidden=(16, 16), batch=64)
+FULL = Size(sets=15, seeds=4, steps=800, rates=(6e-3, 2e-2, 6e-2, 0.2, 0.6), hidden=(16, 16), batch=64)
 FAST = Size(sets=2, seeds=2, steps=40, rates=(6e-2,), hidden=(16, 16), batch=64)
 
 
@@ -55,7 +55,8 @@ def _kept(variant: str, tables: list[Splits], size: Size) -> Cells:
     """Cells of one variant, from the file of an earlier run with the same settings where there is one."""
     label = "".join(c if c.isalnum() else "_" for c in variant)
     path = ROOT / "build" / "paper" / "section_3_2" / f"{label}_{size.steps}.json"
-    settings = json.loads(json.dumps({**asdict(size), "lambda": LAMBDA, "variant": repr(VARIANTS[variant])}))
+    own = {"lambda": LAMBDA, "variant": repr(VARIANTS[variant]), "times": VARIANTS[variant].steps}
+    settings = json.loads(json.dumps({**asdict(size), **own}))
     if path.is_file():
         found = json.loads(path.read_text())
         if found["settings"] == settings:

@@ -9,18 +9,20 @@ from paper.section_3_2.variants import BASE, VARIANTS
 
 __all__ = ["tables"]
 
-HEAD = ("variant", "test loss, base = 1", "better on", "training loss", "time")
+HEAD = ("variant", "test loss, base = 1", "better on", "training loss", "time", "lowest rate", "highest rate")
 CLAIMS = ("where lambda goes", "per vector", "scheme", "direct or projected", "activation", "form")
 
 
 def tables(numbers: dict[str, Any]) -> dict[str, str]:
     """One table of all variants, grouped by the claim they belong to, and ratios of pairs that the text speaks of."""
     found = numbers["comparison"]
-    rows = [(f"**{BASE}** (base)", "1", "", "1", "1")]
+    edges = {name: _edges(own, numbers["rates"]) for name, own in numbers["cells"].items()}
+    rows = [(f"**{BASE}** (base)", "1", "", "1", "1", *edges[BASE])]
     for claim in CLAIMS:
-        rows += [_row(name, one) for name, one in found.items() if one["claim"] == claim]
+        rows += [(*_row(name, one), *edges[name]) for name, one in found.items() if one["claim"] == claim]
     steps = numbers["steps"] * sum(VARIANTS[name].steps * own["milliseconds"] for name, own in numbers["cells"].items())
-    minutes = {"minutes": f"{steps / 6e4:.0f}"}
+    rates = [f"{rate:g}" for rate in numbers["rates"]]
+    minutes = {"minutes": f"{steps / 6e4:.0f}", "n_rates": str(len(rates)), "rate_list": ", ".join(rates)}
     pairs = {name: _pair(found, *pair) for name, pair in PAIRS.items()}
     return {
         "table_variants": table(HEAD, rows),
@@ -51,7 +53,7 @@ SINGLES = {
     "householder": "Householder 2",
     "relu": "ReLU",
     "convex": "convex form",
-    "convex_longer": "convex form, equal time",
+    "convex_longer": "convex form, 1.3 times the steps",
 }
 
 
@@ -63,6 +65,12 @@ def _row(name: str, one: dict[str, Any]) -> tuple[str, ...]:
         f"{one['train']:.3f}",
         f"{one['time']:.2f}",
     )
+
+
+def _edges(own: dict[str, Any], rates: list[float]) -> tuple[str, str]:
+    """How often the lowest and the highest rate were chosen: a grid that is cut off favours whoever needs less."""
+    chosen = [rate for cell in own["tables"].values() for rate in cell["rate"]]
+    return f"{chosen.count(min(rates))} of {len(chosen)}", f"{chosen.count(max(rates))} of {len(chosen)}"
 
 
 def _single(one: dict[str, Any]) -> str:

@@ -75,5 +75,5 @@ VARIANTS: dict[str, Variant] = {
     "Householder 2": Variant("activation", {"activation": "householder"}),
     "ReLU": Variant("activation", {"activation": "relu"}),
     "convex form": Variant("form", convex=True),
-    "convex form, equal time": Variant("form", convex=True, steps=1.3),
+    "convex form, 1.3 times the steps": Variant("form", convex=True, steps=1.3),
 }

@@ -26,10 +26,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from monolip import SlopeBounds
 from monolip.nn import ConvexMLP, WithFreeBranch
+from paper.missing_data import check_file
 from paper.table1.chest_images import Chest, patient_split, read_chest
 from paper.table1.resnet18 import ResNet18, load_resnet18
 from paper.table1.scores import accuracy, best_accuracy
 
+BACKBONE = "resnet18_imagenet_backbone.safetensors"
+FILES = {  # sha256 of what the committed results were made from
+    "images224_jpeg80.zip": "239e70904fa706f102e495c20f01483917a1bce54001fc35b7453f40ef7c8167",
+    BACKBONE: "0ef69ecff2568e0056dcea8e0f43033d1d2c11445c6f4831e8650a0603df2232",
+}
 NAMES = ["Follow-up #", "Patient Age", "Patient Gender", "View Position"]
 SIGNS = [1, 1, 0, 0]
 CAP = 1.0  # log-odds per standard deviation of a feature, as in the paper (lambda = 1)
@@ -154,6 +160,8 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--batch", type=int, default=64)
     asked = parser.parse_args(arguments)
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    for name, sha256 in FILES.items():
+        check_file(asked.data / name, sha256, "copy the file again.")
     chest = read_chest(asked.data)
     found: dict[str, Any] = {
         "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
@@ -163,7 +171,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     for kind in ("monolip", "unconstrained head"):
         rows = []
         for seed in range(asked.seeds):
-            backbone = load_resnet18(asked.data / "resnet18_imagenet_backbone.safetensors")
+            backbone = load_resnet18(asked.data / BACKBONE)
             row = run(kind, chest, backbone, seed, asked.epochs, asked.batch, device)
             model = row.pop("model")
             if kind == "monolip":

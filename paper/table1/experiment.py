@@ -7,7 +7,7 @@ from typing import Any
 from paper.missing_data import MissingDataError
 from paper.results_file import recording
 from paper.table1.honest_protocol import KEEP, METHODS, WIDE, run_honest
-from paper.table1.paper_protocol import run_paper, run_paper_trees
+from paper.table1.paper_protocol import run_paper, run_paper_trees, variants
 from paper.table1.peers import GRIDS, TREES
 from paper.table1.summary import verdict
 from paper.table1.tasks import TASKS, Task, load
@@ -54,6 +54,11 @@ def entry(task: Task, units: Units, fast: bool) -> dict[str, Any]:
         found["stated data"] = stated.describe()
         found["paper, stated task"] = {
             "monolip": units(f"paper, stated task|{task.entry}", task.small, lambda: run_paper(task, fast, stated))
+        }
+    if not data.substitute:  # the paper's own model, where its number is one to compare with
+        found["forms"] = {
+            name: units(f"forms|{task.entry}|{name}", small, lambda small=small: run_paper(task, fast, small=small))
+            for name, small in variants(task).items()
         }
     for name in TREES if not (data.substitute and data.X.shape[1] > WIDE) else ():  # nobody's number to compare with
         found["paper"][name] = units(

@@ -1,6 +1,7 @@
 """The honest protocol: everything is chosen on validation rows, test rows are looked at once; repeated splits.
 
 Every contestant sees the same training rows; settings are chosen on a fifth of them, then it is fitted again on all.
+The gradient penalty alone is not fitted again: what it chooses there is the epoch to stop at.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ looking is worth: the score of the last epoch at threshold one half, from the sa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ from monolip.certify import certify
 from paper.datasets.data_set import DataSet
 from paper.table1.peers import GRIDS, fit_trees, stages
 from paper.table1.scores import accuracy, best_accuracy, mse, rmse
-from paper.table1.small_network import Inputs, epochs_of, freeze, n_parameters, train_small
+from paper.table1.small_network import Inputs, Small, epochs_of, freeze, n_parameters, train_small
 from paper.table1.tasks import Split, Task, load, mini
 
-__all__ = ["run_paper", "run_paper_trees"]
+__all__ = ["run_paper", "run_paper_trees", "variants"]
 
 TREES, EVERY = 300, 5
 
@@ -43,23 +44,38 @@ def plain(task: Task, f: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return 100 * accuracy(f, y) if task.metric == "accuracy" else looked_at(task, f, y)
 
 
-def run_paper(task: Task, fast: bool = False, data: DataSet | None = None) -> dict[str, Any]:
-    """Ours, of the paper's size: {"values": one a seed, "last": last epoch, "parameters", "certified"}."""
-    whole = load(task.data) if data is None else data
+def variants(task: Task) -> dict[str, Small]:
+    """Of the same size and training: the paper's own model, and where ours takes logarithms, the steps in between."""
+    lmn = replace(task.small, paper_form=True)
+    if not task.small.log:
+        return {"LMN": lmn}
+    raw = {"LMN": replace(lmn, log=False), "convex form, no logarithms": replace(task.small, log=False)}
+    return {**raw, "LMN, logarithms": lmn}
+
+
+def run_paper(
+    task: Task, fast: bool = False, data: DataSet | None = None, small: Small | None = None
+) -> dict[str, Any]:
+    """`small`, or the entry's own: {"values": one a seed, "last": last epoch, "parameters", "certified"}.
+
+    Paper form is measured as it was trained; convex form is frozen and certified besides.
+    """
+    whole, small = load(task.data) if data is None else data, small or task.small
     best, last, parameters, certified = [], [], 0, []
     for seed, split in enumerate(task.paper_splits(whole)[: 1 if fast else None]):
         data = whole if task.keep is None else mini(whole, task.keep, split.train, signed=task.signed)
         raw, (shift, scale) = data.X.to_numpy(), _unit(task, whole, split)
-        Z = Inputs.of(raw[split.train], task.small.log)(raw)
-        result = train_small(task.small, Z, (data.y - shift) / scale, data.signs, split.train, data.classes, seed)
+        Z = Inputs.of(raw[split.train], small.log)(raw)
+        result = train_small(small, Z, (data.y - shift) / scale, data.signs, split.train, data.classes, seed)
         scores = [shift + scale * f for f in epochs_of(result, Z[split.test])]
         seen = [looked_at(task, f, data.y[split.test]) for f in scores]
         chosen = int(np.argmax(seen) if task.metric == "accuracy" else np.argmin(seen))
         best.append(seen[chosen])
         last.append(plain(task, scores[-1], data.y[split.test]))
-        parameters = n_parameters(raw.shape[1], task.small.hidden)
-        frozen = freeze(result.snapshots[chosen].network, task.small, list(map(str, data.X)), data.signs)
-        certified.append(certify(frozen).check().splitlines()[0])
+        parameters = n_parameters(raw.shape[1], small.hidden)
+        if not small.paper_form:
+            frozen = freeze(result.snapshots[chosen].network, small, list(map(str, data.X)), data.signs)
+            certified.append(certify(frozen).check().splitlines()[0])
     return {"values": best, "last": last, "parameters": parameters, "certified": certified}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["OTHERS", "PAPER", "Entry", "Other"]
+__all__ = ["OTHERS", "PAPER", "Entry", "Other", "printed"]
 
 
 class Entry(NamedTuple):
@@ -31,6 +31,17 @@ PAPER = {
     "HeartDisease": Entry(89.6, 1.9, None, "accuracy"),
     "AutoMPG": Entry(7.58, 1.2, None, "mse"),
 }
+
+
+def printed(entry: str) -> str:
+    """A score of the paper's Table 1 with as many digits as it has there.
+
+    >>> printed("BlogFeedback"), printed("LoanDefaulter")
+    ('0.160 ± 0.001', '65.44 ± 0.03')
+    """
+    found = PAPER[entry]
+    digits = {"accuracy": 1 if found.error >= 0.1 else 2, "rmse": 3, "mse": 2}[found.metric]
+    return f"{found.value:.{digits}f} ± {found.error:.{digits}f}"
 
 
 class Other(NamedTuple):

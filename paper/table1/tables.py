@@ -9,7 +9,8 @@ import numpy as np
 
 from paper.markdown import spread, table
 from paper.results_file import PAPER as HERE
-from paper.table1.published import COLUMNS, OTHERS, PAPER
+from paper.table1.forms_table import forms_tables
+from paper.table1.published import COLUMNS, OTHERS, PAPER, printed
 from paper.table1.scores import standard_error
 from paper.table1.small_network import n_parameters
 from paper.table1.summary import GUARANTEED, best_peer, difference, summary, verdict
@@ -26,6 +27,7 @@ def tables(numbers: dict[str, Any]) -> dict[str, str]:
     return {
         "table_data": _data(entries, numbers["missing"]),
         "table_paper": _paper(entries),
+        **forms_tables(entries),
         "table_honest": _honest(entries),
         "table_difference": _difference(entries),
         "table_audit": _audit(entries),
@@ -59,6 +61,10 @@ def _data(entries: dict[str, Any], missing: dict[str, str]) -> str:
     return table(["data", "rows", "columns", "constrained", "target", "source"], rows)
 
 
+def _missing(entry: str, columns: int) -> list[str]:
+    return [entry, "missing", *[""] * (columns - 2)]
+
+
 def _size(entry: str) -> str:
     stated = PAPER[entry].parameters
     return "not stated" if stated is None else str(stated)
@@ -69,14 +75,14 @@ def _paper(entries: dict[str, Any]) -> str:
     rows = []
     for entry, found in entries.items():
         if found is None:
-            rows.append([entry, _size(entry), "", _printed(entry), "missing", "", "", "", ""])
+            rows.append([entry, _size(entry), "", printed(entry), "missing", "", "", "", ""])
             continue
         form, runs = FORMS[found["metric"]], found["paper"]
         ours = runs["monolip"]
-        printed = "other data" if found["substitute"] else _printed(entry)
+        theirs = "other data" if found["substitute"] else printed(entry)
         cells = [spread(ours["values"], form), f"{np.mean(ours['last']):{form}}"]
         trees = [spread(runs[name]["values"], form) if name in runs else "not run" for name in GUARANTEED[2:]]
-        rows.append([_label(entry, found), _size(entry), ours["parameters"], printed, *cells, *trees])
+        rows.append([_label(entry, found), _size(entry), ours["parameters"], theirs, *cells, *trees])
         if "paper, stated task" in found:
             stated = found["paper, stated task"]["monolip"]
             cells = [spread(stated["values"], form), f"{np.mean(stated['last']):{form}}"]
@@ -87,16 +93,11 @@ def _paper(entries: dict[str, Any]) -> str:
     return table([*head, *GUARANTEED[2:]], rows)
 
 
-def _printed(entry: str) -> str:
-    printed = PAPER[entry]
-    digits = {"accuracy": 1 if printed.error >= 0.1 else 2, "rmse": 3, "mse": 2}[printed.metric]
-    return f"{printed.value:.{digits}f} ± {printed.error:.{digits}f}"
-
-
 def _honest(entries: dict[str, Any]) -> str:
     rows = []
     for entry, found in entries.items():
         if found is None:
+            rows.append(_missing(entry, 4 + len(GUARANTEED) + 1))
             continue
         form, honest = FORMS[found["metric"]], found["honest"]
         shown = {name: summary(honest[name]) for name in (*GUARANTEED, "gradient penalty") if honest.get(name)}
@@ -128,16 +129,20 @@ def _difference(entries: dict[str, Any]) -> str:
     rows = []
     for entry, found in entries.items():
         if found is None:
+            rows.append(_missing(entry, 6))
             continue
         metric, honest = found["metric"], found["honest"]
         form, peer = FORMS[metric], best_peer(honest, metric)
         gap, error = difference(honest["monolip"], honest[peer]), summary(honest["monolip"]).error
-        cells = [f"{gap.mean:+{form}} ± {gap.error:{form}}", f"{error:{form}}", VERDICTS[verdict(honest, metric)]]
+        sigmas = f"{abs(gap.mean) / gap.error:.1f}" if gap.error else ""
+        cells = [f"{gap.mean:+{form}} ± {gap.error:{form}}", sigmas, f"{error:{form}}"]
+        cells.append(VERDICTS[verdict(honest, metric)])
         rows.append([_label(entry, found), peer, *cells])
     head = [
         "entry",
         "best other monotone model",
         "monolip - its score, same rows",
+        "in errors of that difference",
         "standard error of monolip",
         "verdict",
     ]
@@ -148,6 +153,8 @@ def _auc(entries: dict[str, Any]) -> str:
     """Area under the curve of the classifiers, on the same test rows."""
     rows = []
     for entry, found in entries.items():
+        if found is None and PAPER[entry].metric == "accuracy":
+            rows.append(_missing(entry, 2 + len(GUARANTEED)))
         if found is None or found["metric"] != "accuracy":
             continue
         cells = []
@@ -162,6 +169,7 @@ def _audit(entries: dict[str, Any]) -> str:
     rows = []
     for entry, found in entries.items():
         if found is None:
+            rows.append(_missing(entry, 2 + len(GUARANTEED)))
             continue
         names = (*GUARANTEED, "gradient penalty")
         rows.append([_label(entry, found), *[_found((found["honest"].get(name) or [{}])[0]) for name in names]])

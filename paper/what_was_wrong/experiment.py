@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from paper.missing_data import MissingDataError
 from paper.results_file import recording
-from paper.what_was_wrong import blog_checks, chest_checks, compas_checks, other_checks, small_set_checks, text_checks
+from paper.what_was_wrong import (
+    blog_checks,
+    chest_checks,
+    compas_checks,
+    other_checks,
+    script_checks,
+    small_set_checks,
+    text_checks,
+)
 from paper.what_was_wrong.finding import Check
 
 __all__ = ["CHECKS", "main"]
@@ -16,10 +24,12 @@ CHECKS: dict[str, Check] = {
         text_checks.householder_gain,
         text_checks.recursion_sorts_the_input,
         text_checks.domain_of_definition,
+        script_checks.scheme_of_the_scripts,
         other_checks.cifar100_twins,
         small_set_checks.percent_sign,
         compas_checks.selection_on_test,
         compas_checks.seeds_are_not_splits,
+        script_checks.two_deviations,
         compas_checks.fourth_power,
         compas_checks.duplicates,
         blog_checks.wrong_columns,

@@ -25,6 +25,10 @@ __all__ = [
 ]
 
 SIGNS = {"trestbps": 1, "chol": 1}
+COMET = (
+    "https://raw.githubusercontent.com/AishwaryaSivaraman/COMET/a747565f275fa01d2117f449ef7ccb1ff7e3d61c/"
+    "examples/Auto-MPG/test_data.csv"
+)
 
 
 def _heart(names: list[str], own_scale: bool, fast: bool) -> tuple[list[float], list[float]]:
@@ -131,8 +135,8 @@ def auto_splits(fast: bool) -> Finding:
 
 def _comet_split(weight: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows of the fixed split: cars are recognised by weight and mpg, the first of several that are alike."""
-    how = "get examples/Auto-MPG/test_data.csv of github.com/AishwaryaSivaraman/COMET under that name."
-    cars = pd.read_csv(find("auto_mpg/comet_test_data.csv", how), index_col=0)
+    path = find("auto_mpg/comet_test_data.csv", f"download {COMET} to that name.", COMET)
+    cars = pd.read_csv(path, index_col=0)
     left, test = list(range(len(y))), []
     for car_weight, mpg in zip(cars["Weight"], cars["MPG"], strict=True):
         row = next(k for k in left if weight[k] == car_weight and y[k] == mpg)

@@ -10,7 +10,8 @@ __all__ = ["tables"]
 
 
 def tables(numbers: dict[str, Any]) -> dict[str, str]:
-    """table_text: of the text; table_experiments: of the scripts and data."""
+    """table_text: of the text; table_experiments: of the scripts and data; where the figure's red line ends."""
+    looked = numbers["findings"].get("selection_on_test", {}).get("numbers", {})
     rows = [
         (f["where"].startswith("text"), [f["where"], f["wrong"], f["verified"], f["effect"]])
         for f in numbers["findings"].values()
@@ -22,6 +23,7 @@ def tables(numbers: dict[str, Any]) -> dict[str, str]:
         return table(head, [[f"{prefix}{k}", *[_cell(cell) for cell in row]] for k, row in enumerate(found, start=1)])
 
     return {
+        "red_line_end": f"{looked['running_maximum'][-1]:.2f}" if looked else "(missing)",
         "table_text": numbered("T", [row for is_text, row in rows if is_text]),
         "table_experiments": numbered("E", [row for is_text, row in rows if not is_text] + missing),
     }
