@@ -10,6 +10,8 @@ from typing import Any
 import matplotlib
 import pytest
 
+from monolip.errors import MissingExtraError
+
 matplotlib.use("Agg")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,6 +65,8 @@ def exists(dotted: str) -> bool:
     for cut in range(len(parts), 0, -1):
         try:
             home: Any = importlib.import_module(".".join(parts[:cut]))
+        except MissingExtraError:  # it is there, and asks for its extra
+            return cut == len(parts)
         except ModuleNotFoundError:
             continue
         for name in parts[cut:]:

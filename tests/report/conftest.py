@@ -1,14 +1,16 @@
-"""Figures are closed after each test."""
+"""Figures are drawn in matplotlib's own style, whatever other tests of the process set, and closed after each test."""
 
 from __future__ import annotations
-
-import sys
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def _close_figures():
-    yield
-    if "matplotlib.pyplot" in sys.modules:
-        sys.modules["matplotlib.pyplot"].close("all")
+    matplotlib = pytest.importorskip("matplotlib")
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
