@@ -23,6 +23,8 @@ def audited_rows(model: AnyModel, table: Table, features: Sequence[str]) -> tupl
     names = given or list(model.names or ()) or list(table.column_names)
     if model.names is not None and given and len(given) != len(model.names):
         raise InputError(f"the model has {len(model.names)} features; got {len(given)} by --features; name them all.")
+    if len(set(names)) < len(names):
+        raise InputError("a model's features have distinct names; this one repeats some; pass others by --features.")
     X = pick(table, names, "the model")
     if not model.matrix:
         return X, names

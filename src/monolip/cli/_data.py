@@ -133,15 +133,19 @@ def _check(table: Table, path: Path) -> None:
 
 
 def _plain(arrow: Any, table: Table) -> Table:
-    """Numbers, strings, booleans: dictionaries and decimals are unpacked, bytes that are no text are refused."""
+    """Numbers, strings, booleans: runs, dictionaries and decimals are unpacked, bytes that are no text are refused."""
     types = arrow.types
-    for at, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
+    for at, name in enumerate(table.column_names):
+        if types.is_run_end_encoded(table.schema.types[at]):
+            runs = import_module("pyarrow.compute").run_end_decode(table.column(at))
+            table = table.set_column(at, name, runs)
+        kind = table.schema.types[at]
         if types.is_binary(kind) or types.is_large_binary(kind):
             raise InputError(f"{_TEXT}; got other bytes in column {name!r}; {_ENCODING}")
         wanted = None
         if types.is_decimal(kind) or types.is_float16(kind) or types.is_null(kind):
             wanted = arrow.float64()
-        elif types.is_dictionary(kind) or types.is_large_string(kind):
+        elif types.is_dictionary(kind) or types.is_large_string(kind) or types.is_string_view(kind):
             wanted = arrow.string()
         if wanted is not None:
             table = table.set_column(at, name, table.column(at).cast(wanted))
