@@ -1,24 +1,18 @@
-"""The file of a FixedPointNetwork: one safetensors file of integers, with a validated, versioned header.
+"""The file of a FixedPointNetwork: one sealed safetensors file of integers (sealed_format.py). Data, never code.
 
-Header: the metadata entry "monolip" is a JSON object {format, version, digest, structure}; the structure names every
-tensor's role. What is read is checked as in frozen_file.py, and all rules again by constructing the network.
+The structure names every tensor's role. What is read is checked as in frozen_file.py, and all rules again by
+constructing the network.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import reprlib
-import secrets
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import FrozenFileError, MonolipError
 from .fixed_point import FixedPointNetwork
 from .fixed_point_columns import FixedCategory, FixedNumeric
 from .fixed_point_format import FixedPointFormat
@@ -28,58 +22,27 @@ from .fixed_point_map import FixedMap
 from .fixed_point_trunk import FixedTrunk
 from .free_branch import FreeBranch
 from .frozen_ends import _put_column, _take_column
-from .frozen_file import _read, _strict_json
 from .input_transform import InputTransform
 from .output_link import OutputLink
+from .sealed_file import write_whole
+from .sealed_format import SealedFormat
 
 __all__ = ["FORMAT", "VERSION", "digest_of", "load", "save", "take_apart"]
 
 Tensors = dict[str, NDArray[Any]]
 
 FORMAT, VERSION = "monolip.FixedPointNetwork", 1
-_KEYS = {"format", "version", "digest", "structure"}
+_SEALED = SealedFormat(FORMAT, VERSION, ("int64", "float64"))
 
 
 def save(network: FixedPointNetwork, path: str | PathLike[str]) -> None:
     """Write atomically: a temporary file beside the target, then one rename."""
-    from safetensors.numpy import save as to_bytes
-
-    structure, tensors = take_apart(network)
-    header = {"format": FORMAT, "version": VERSION, "digest": network.digest, "structure": structure}
-    data = to_bytes(tensors, metadata={"monolip": json.dumps(header, sort_keys=True)})
-    target = Path(path)
-    temporary = target.parent / f".monolip-{secrets.token_hex(8)}.part"
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(Path(path), _SEALED.pack(*take_apart(network), network.digest))
 
 
 def load(path: str | PathLike[str], *, max_bytes: int) -> FixedPointNetwork:
     """Read and check; every failure is a FrozenFileError that says what is wrong with the file."""
-    data = _read(Path(path), max_bytes)
-    header, tensors = _header(data, path), _tensors(data, path)
-    computed = digest_from(header["structure"], tensors)
-    if computed != header["digest"]:
-        raise FrozenFileError(
-            f"{path} does not match its digest: stored {reprlib.repr(header['digest'])}, computed {computed[:16]}...; "
-            "the file was damaged or edited; get an undamaged copy."
-        )
-    try:
-        network = put_together(header["structure"], tensors)
-    except MonolipError as error:
-        raise FrozenFileError(f"{path} holds a network that is not what it claims; {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
-        found = reprlib.repr(error)
-        raise FrozenFileError(f"{path} has a malformed structure ({found}); get an undamaged copy.") from error
-    if network.digest != computed:
-        raise FrozenFileError(f"{path} is not written as monolip writes it; get a copy that save() made.")
-    return network
+    return _SEALED.load(path, put_together, max_bytes=max_bytes)
 
 
 def digest_of(network: FixedPointNetwork) -> str:
@@ -88,43 +51,7 @@ def digest_of(network: FixedPointNetwork) -> str:
 
 
 def digest_from(structure: dict[str, Any], tensors: Tensors) -> str:
-    sha = hashlib.sha256(json.dumps([FORMAT, VERSION, structure], sort_keys=True).encode())
-    for name in sorted(tensors):
-        array = tensors[name]
-        sha.update(f"|{name}|{array.shape}|".encode())
-        sha.update(np.ascontiguousarray(array, dtype="<f8" if array.dtype.kind == "f" else "<i8").tobytes())
-    return sha.hexdigest()
-
-
-def _header(data: bytes, path: str | PathLike[str]) -> dict[str, Any]:
-    length = int.from_bytes(data[:8], "little")
-    try:
-        header = _strict_json(_strict_json(data[8 : 8 + length])["__metadata__"]["monolip"])
-        good = set(header) == _KEYS and header["format"] == FORMAT and isinstance(header["structure"], dict)
-        good = good and type(header["version"]) is int and header["version"] == VERSION
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        found = reprlib.repr(error)
-        raise FrozenFileError(f"{path} has no readable monolip header ({found}); is it a monolip file?") from error
-    if not good:
-        raise FrozenFileError(
-            f"{path} must hold {FORMAT} version {VERSION}; got {reprlib.repr(header.get('format'))} version "
-            f"{reprlib.repr(header.get('version'))}; use the monolip that wrote it, or write it again."
-        )
-    return cast(dict[str, Any], header)
-
-
-def _tensors(data: bytes, path: str | PathLike[str]) -> Tensors:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load as from_bytes
-
-    try:
-        tensors = from_bytes(data)
-    except (SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
-        raise FrozenFileError(f"{path} is damaged ({error}); get an undamaged copy.") from error
-    other = [name for name, array in tensors.items() if array.dtype not in (np.dtype(np.int64), np.dtype(np.float64))]
-    if other:
-        raise FrozenFileError(f"{path} must hold int64 and float64 numbers only; {other[:3]} are not; write it again.")
-    return cast(Tensors, tensors)
+    return _SEALED.digest(structure, tensors)
 
 
 def take_apart(network: FixedPointNetwork) -> tuple[dict[str, Any], Tensors]:

@@ -14,13 +14,18 @@ from numpy.typing import NDArray
 
 from monolip.errors import InputError, MissingExtraError
 
-__all__ = ["as_numbers", "onnx_scores", "open_session"]
+__all__ = ["as_numbers", "onnx_scores", "open_session", "session_of"]
 
 
 def open_session(path: str | PathLike[str]) -> Any:
     """An onnxruntime session on one thread; a damaged file is an InputError."""
     if not Path(path).is_file():
         raise InputError(f"an ONNX model is a file; got {fspath(path)!r}, which is none; check the path.")
+    return session_of(fspath(path), "export the model again")
+
+
+def session_of(model: str | bytes, advice: str) -> Any:
+    """An onnxruntime session on one thread, of a file or of its bytes. advice: what to do where it cannot be read."""
     try:
         onnxruntime = import_module("onnxruntime")
     except ImportError:
@@ -28,10 +33,10 @@ def open_session(path: str | PathLike[str]) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     try:
-        return onnxruntime.InferenceSession(fspath(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime raises its own classes, one for each way a file can be wrong
         first = str(error).splitlines()[0][:200]
-        raise InputError(f"onnxruntime must be able to read the file; got {first}; export the model again.") from None
+        raise InputError(f"onnxruntime must be able to read the file; got {first}; {advice}.") from None
 
 
 def onnx_scores(session: Any, native: Any) -> NDArray[Any]:

@@ -42,13 +42,30 @@ def require_place(*paths: Path | None, reads: Sequence[Path | None] = (), stream
         if _is_stream(path):
             if not streams:
                 raise InputError(f"a file is needed to write to; got {str(path)!r}, which is none; name a file.")
-        elif not os.access(through_links(path).parent, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, "permission denied", str(path.parent))
+        else:
+            _require_room(through_links(path).parent, path)
+
+
+def _require_room(folder: Path, path: Path) -> None:
+    """A new file can be made in a folder: that is tried, as permissions do not tell it of /proc or a full disk."""
+    from tempfile import TemporaryFile
+
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "permission denied", str(path.parent))
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except FileNotFoundError:
+        raise InputError(
+            f"an output is a new file; none can be made in {str(path.parent)!r}; choose another folder with --output."
+        ) from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path.parent)) from None
 
 
 def write_output(path: Path, data: bytes) -> None:
     """Atomically; to a device or a pipe as it comes."""
-    from monolip.estimators.checkpoint import write_whole
+    from monolip.sealed_file import write_whole
 
     if _is_stream(path):
         with path.open("wb") as file:

@@ -18,6 +18,7 @@ from monolip.engine.trainer import NetworkArrays
 from monolip.engine.training import Snapshot, TrainingResult
 from monolip.errors import CheckpointError
 from monolip.estimators._training import Job
+from monolip.sealed_file import parts_of, seal_of
 
 __all__ = ["JobDigests", "pack_result", "unpack_result"]
 
@@ -81,28 +82,26 @@ def pack_result(result: TrainingResult, job: str) -> bytes:
         shape = {"group_sizes": list(network.group_sizes), "fan_in": network.fan_in, "layers": len(network.weights)}
         shots.append({"step": shot.step, "holdout_loss": _hex(shot.holdout_loss), **shape})
     entry = {"snapshots": shots, "best": result.best, "stopped": result.stopped, "seconds": result.seconds}
-    text = json.dumps(entry | {"seal": _seal(entry, tensors, job)}, sort_keys=True)
+    text = json.dumps(entry | {"seal": seal_of([_ENTRY, job, entry], tensors)}, sort_keys=True)
     return bytes(save(tensors, metadata={_ENTRY: text}))
 
 
 def unpack_result(data: bytes, job: str, n_features: int, path: str | PathLike[str]) -> TrainingResult:
     """The inverse; every failure is a CheckpointError."""
-    from safetensors import SafetensorError
     from safetensors.numpy import load
 
     try:
-        tensors = load(data)
-        start = 8 + int.from_bytes(data[:8], "little")
-        entry = json.loads(json.loads(data[8:start])["__metadata__"][_ENTRY])
+        entry, tensors = parts_of(data, _ENTRY, load)
         seal = entry.pop("seal")
-        if any(array.dtype != np.float64 for array in tensors.values()) or seal != _seal(entry, tensors, job):
+        odd = any(array.dtype != np.float64 for array in tensors.values())
+        if odd or seal != seal_of([_ENTRY, job, entry], tensors):
             raise ValueError("it does not match its seal")
         shots = tuple(_snapshot(shot, number, tensors, n_features) for number, shot in enumerate(entry["snapshots"]))
         best, seconds = int(entry["best"]), float(entry["seconds"])
         if not 0 <= best < len(shots) or entry["stopped"] not in ("finished", "patience"):
             raise ValueError("it says nothing about a finished training")
         return TrainingResult(shots[best].network, shots, best, entry["stopped"], seconds)
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise CheckpointError(
             f"a checkpoint holds trainings as monolip writes them; {path} is damaged or edited "
             f"({reprlib.repr(str(error))}); start afresh."
@@ -132,10 +131,3 @@ def _snapshot(shot: dict[str, Any], number: int, tensors: Tensors, n_features: i
 
 def _hex(value: float | None) -> str | None:
     return None if value is None else float(value).hex()
-
-
-def _seal(entry: dict[str, Any], tensors: Tensors, job: str) -> str:
-    digest = hashlib.sha256(json.dumps([_ENTRY, job, entry], sort_keys=True).encode())
-    for name in sorted(tensors):
-        digest.update(f"|{name}|{tensors[name].shape}|".encode() + np.ascontiguousarray(tensors[name]).tobytes())
-    return digest.hexdigest()

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import reprlib
-import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from monolip.errors import CheckpointError
 from monolip.estimators._checkpoint_jobs import JobDigests, pack_result, unpack_result
 from monolip.estimators._watching import watched_by
+from monolip.sealed_file import ordinary_size, read_first, write_whole
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -60,7 +59,7 @@ class Checkpoint:
 
     def __init__(
         self,
-        folder: str | PathLike[str],
+        folder: str | os.PathLike[str],
         facts: Mapping[str, Any],
         *,
         on_progress: Callable[[Job, Progress], None] | None = None,
@@ -78,7 +77,7 @@ class Checkpoint:
             write_whole(self.folder / _HEAD, json.dumps(head, indent=1, sort_keys=True).encode())
 
     @staticmethod
-    def exists(folder: str | PathLike[str]) -> bool:
+    def exists(folder: str | os.PathLike[str]) -> bool:
         """Whether a fit was begun there, not finished, and has trainings to go on from."""
         return (Path(folder) / _HEAD).exists() and any(Path(folder).glob("*.safetensors"))
 
@@ -139,24 +138,13 @@ def remove_checkpoint(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """A temporary file beside the target, then one rename: no reader, and no kill -9, sees half a file."""
-    temporary = path.parent / f".monolip-{secrets.token_hex(8)}.part"
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def _read(path: Path) -> bytes:
-    if path.stat().st_size > _MAX_BYTES:
+    size = ordinary_size(path)
+    if size is None:
+        raise CheckpointError(f"a checkpoint's file is an ordinary file; {path} is not one; start afresh.")
+    if size > _MAX_BYTES:
         raise CheckpointError(f"a checkpoint's file has at most {_MAX_BYTES} bytes; {path} has more; start afresh.")
-    return path.read_bytes()
+    return read_first(path, size)
 
 
 def _read_facts(path: Path) -> dict[str, Any]:

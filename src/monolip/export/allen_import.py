@@ -25,13 +25,13 @@ from monolip.errors import CertificateError, FrozenFileError
 from monolip.export.allen_response import allen_layers, numbers_of
 from monolip.export.paper_import import best_chain, paper_form_of
 from monolip.frozen import FrozenNetwork, Trunk
-from monolip.frozen_file import _strict_json
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
 from monolip.output_link import OutputLink
 from monolip.paper_form import PaperForm, Sort
 from monolip.piecewise_linear import PiecewiseLinear
 from monolip.rounding import exact_sum_is, round_down, round_up
+from monolip.sealed_file import strict_json
 from monolip.slopes import SlopeBounds
 
 __all__ = ["from_allen_json"]
@@ -115,7 +115,7 @@ def _read(path: Path, max_bytes: int) -> dict[str, Any]:
     if path.stat().st_size > max_bytes:
         raise FrozenFileError(f"{path} has more than max_bytes={max_bytes}; raise it if you trust the file.")
     try:
-        document = _strict_json(path.read_text(encoding="utf-8"))
+        document = strict_json(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise FrozenFileError(f"{path} is no JSON document; {type(error).__name__}; check it.") from None
     if not isinstance(document, dict):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from monolip import fixed_point_file, frozen_file
 from monolip.certify.certificate import certify
-from monolip.errors import FreezeError, FrozenFileError, MonolipError
+from monolip.errors import FreezeError, FrozenFileError
 from monolip.export.json_reference import parsed, score
 from monolip.export.onnx_parity import Artefact, Columns, measured
 from monolip.export.onnx_source import ARITHMETICS, Network, features_of, is_ordered, network_for, write_file
@@ -26,7 +26,9 @@ from monolip.export.parity import ParityReport
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_format import FixedPointFormat
 from monolip.frozen import FrozenNetwork
-from monolip.frozen_file import _put_together, _strict_json
+from monolip.frozen_file import _put_together
+from monolip.sealed_file import strict_json
+from monolip.sealed_format import building_from
 
 __all__ = ["document_of", "from_json", "to_json"]
 
@@ -110,7 +112,7 @@ def from_json(path: str | PathLike[str], *, max_bytes: int = 2**31) -> FrozenNet
             f"{path} has {size} bytes, more than max_bytes={max_bytes}; raise it if you trust the file."
         )
     try:
-        document = _strict_json(Path(path).read_text(encoding="utf-8"))
+        document = strict_json(Path(path).read_text(encoding="utf-8"))
         good = set(document) == _KEYS and (document["format"], document["version"]) == (FORMAT, VERSION)
         good = good and type(document["version"]) is int and document["arithmetic"] in ARITHMETICS
     except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -118,18 +120,13 @@ def from_json(path: str | PathLike[str], *, max_bytes: int = 2**31) -> FrozenNet
     if not good:
         raise FrozenFileError(f"{path} must hold {FORMAT} version {VERSION}; got another; write it by to_json.")
     structure = document["structure"]
-    try:
+    with building_from(path):
         tensors = {str(name): _read_tensor(value) for name, value in document["tensors"].items()}
         if "set.matrix" in tensors:  # an empty list of inequalities has lost its width
             tensors["set.matrix"] = tensors["set.matrix"].reshape(-1, tensors["lower"].shape[0])
         fixed = document["arithmetic"] == "fixed-point"
         network = fixed_point_file.put_together(structure, tensors) if fixed else _put_together(structure, tensors)
         again = document_of(network, document["arithmetic"])
-    except MonolipError as error:
-        raise FrozenFileError(f"{path} holds a network that is not what it claims; {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
-        found = reprlib.repr(error)
-        raise FrozenFileError(f"{path} has a malformed structure ({found}); get an undamaged copy.") from error
     same = _canonical(again) == _canonical(document)
     if document["arithmetic"] == "float32":  # a claim about the weights, which another reader may rely on
         same = same and isinstance(network, FrozenNetwork) and _is_float32(network)

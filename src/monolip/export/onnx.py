@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip._version import __version__
+from monolip.certify.audit_onnx import session_of
 from monolip.certify.certificate import certify
-from monolip.errors import InputError, MissingExtraError
 from monolip.export.onnx_graph import OPSET, Graph
 from monolip.export.onnx_lowering import graph_of, promises_bits
 from monolip.export.onnx_parity import Artefact, Columns, Run, measured
@@ -109,17 +109,7 @@ def _text(graph: Graph) -> str:
 
 def _runner(data: bytes) -> tuple[Run, str]:
     """Scores of raw columns by ONNX Runtime on one thread, and its version."""
-    try:
-        onnxruntime = import_module("onnxruntime")
-    except ImportError:
-        raise MissingExtraError("onnxruntime", "onnx") from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    try:
-        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime raises its own classes, one for each way a file can be wrong
-        first = str(error).splitlines()[0][:200]
-        raise InputError(f"onnxruntime must be able to read the file; got {first}; update onnxruntime.") from None
+    session = session_of(data, "update onnxruntime")
     ports = session.get_inputs()
     kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 
@@ -128,7 +118,7 @@ def _runner(data: bytes) -> tuple[Run, str]:
         feed = {ports[0].name: np.hstack(given)} if len(ports) == 1 else {}
         return np.asarray(session.run(["score"], feed or {p.name: c for p, c in zip(ports, given, strict=True)})[0])
 
-    return run, str(onnxruntime.__version__)
+    return run, str(import_module("onnxruntime").__version__)
 
 
 def as_tensor(values: Any, kind: Any) -> NDArray[Any]:

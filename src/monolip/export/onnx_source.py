@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from monolip.export.c_network import float_limit
 from monolip.export.parity_inputs import raw_columns_of
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
+from monolip.sealed_file import write_whole
 
 __all__ = ["ARITHMETICS", "Network", "features_of", "is_ordered", "network_for", "require_float32_room", "write_file"]
 
@@ -99,11 +98,4 @@ def write_file(data: bytes, path: str | PathLike[str]) -> None:
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"a file goes into a folder that exists; got {str(target.parent)!r}, which does not; make it.")
-    temporary = target.parent / f".monolip-{secrets.token_hex(8)}.part"
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(target, data)

@@ -6,20 +6,18 @@ A fit that goes on from it makes the steps it would have made: on one device the
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from safetensors import SafetensorError
 from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from ..errors import CheckpointError
+from ..sealed_file import ordinary_size, parts_of, read_first, write_whole
 from .fit_group import rank_and_world
 from .fit_plan import FitPlan
 
@@ -38,17 +36,7 @@ def save_state(
     about = {"format": FORMAT, "version": VERSION, "plan": plan.record(), "n_rows": n_rows, "losses": losses}
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     data = to_bytes(plain, metadata={"monolip": json.dumps(about, sort_keys=True)})
-    target = Path(path)
-    temporary = target.parent / f".monolip-{secrets.token_hex(8)}.part"
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(Path(path), data)
 
 
 def load_state(
@@ -71,7 +59,7 @@ def load_state(
             "remove the file to begin anew."
         )
     try:
-        model.load_state_dict({name.removeprefix("model."): t for name, t in tensors.items() if name[:6] == "model."})
+        _load_model(model, {name.removeprefix("model."): t for name, t in tensors.items() if name[:6] == "model."})
         _load_optimiser(optimiser, {name: t for name, t in tensors.items() if name[:5] == "adam."})
         return [float(loss) for loss in about["losses"]]
     except (RuntimeError, KeyError, TypeError, ValueError) as error:
@@ -83,6 +71,13 @@ def load_state(
         ) from error
 
 
+def _load_model(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    for name, own in model.state_dict().items():
+        if name in tensors and tensors[name].dtype != own.dtype:  # copied silently otherwise, rounded or worse
+            raise ValueError(f"{name} is of {tensors[name].dtype}, not {own.dtype}")
+    model.load_state_dict(tensors)
+
+
 def _load_optimiser(optimiser: Any, tensors: dict[str, Tensor]) -> None:
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
@@ -92,19 +87,18 @@ def _load_optimiser(optimiser: Any, tensors: dict[str, Tensor]) -> None:
     for k, parameter in enumerate(parameters):
         if set(state.get(k, {})) != {"step", "exp_avg", "exp_avg_sq"}:
             raise KeyError(f"no complete optimiser state of parameter {k}")
-        if state[k]["exp_avg"].shape != parameter.shape or state[k]["exp_avg_sq"].shape != parameter.shape:
+        moments = state[k]["exp_avg"], state[k]["exp_avg_sq"]
+        if any((moment.shape, moment.dtype) != (parameter.shape, parameter.dtype) for moment in moments):
             raise ValueError(f"optimiser state of another shape than parameter {k}")
     optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
 
 
 def _parse(data: bytes, path: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
-        length = int.from_bytes(data[:8], "little")
-        about = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["monolip"])
-        tensors = from_bytes(data)
+        about, tensors = parts_of(data, "monolip", from_bytes)
         if not isinstance(about, dict) or not isinstance(about.get("losses"), list):
             raise ValueError("no record of the fit")
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except ValueError as error:
         raise CheckpointError(
             f"a fit goes on from a checkpoint it wrote; {path} cannot be read as one ({error}); remove it, or take an "
             "older copy."
@@ -112,9 +106,16 @@ def _parse(data: bytes, path: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return about, tensors
 
 
+def _read(path: Path) -> bytes:
+    size = ordinary_size(path)
+    if size is None:
+        raise CheckpointError(f"a checkpoint is an ordinary file; {path} is not one; remove it, or name another.")
+    return read_first(path, size)
+
+
 def _bytes_for_all(path: Path, device: torch.device) -> bytes:
     rank, world = rank_and_world()
-    data = path.read_bytes() if rank == 0 and path.exists() else b""
+    data = _read(path) if rank == 0 and path.exists() else b""
     if world == 1:
         return data
     length = torch.tensor([len(data)], dtype=torch.int64, device=device)

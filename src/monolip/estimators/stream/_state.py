@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import CheckpointError
-from monolip.estimators.checkpoint import write_whole
 from monolip.estimators.stream.sample import Sample
+from monolip.sealed_file import ordinary_size, parts_of, read_first, write_whole
 
 __all__ = ["pack_sample", "read_state", "unpack_sample", "write_state"]
 
@@ -39,19 +39,20 @@ def write_state(path: Path, tensors: Tensors, words: dict[str, Any]) -> None:
 
 def read_state(path: Path) -> tuple[Tensors, dict[str, Any]] | None:
     """None where there is no such file; a damaged or edited one is an error."""
-    from safetensors import SafetensorError
     from safetensors.numpy import load
 
     if not path.exists():
         return None
-    data = path.read_bytes()
+    size = ordinary_size(path)
+    if size is None:
+        raise CheckpointError(f"a checkpoint is an ordinary file; {path} is not one; remove it to start afresh.")
+    data = read_first(path, size)
     try:
-        tensors = load(data)
-        entry = json.loads(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"][_ENTRY])
-        if entry["seal"] != _seal(entry["words"], tensors):
+        entry, tensors = parts_of(data, _ENTRY, load)
+        if entry["seal"] != _seal(str(entry["words"]), tensors):
             raise ValueError("it does not match its seal")
         return tensors, json.loads(entry["words"])
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(
             f"a checkpoint is as monolip wrote it; {path} is damaged or edited ({reprlib.repr(str(error))}); remove "
             "the folder to start afresh."

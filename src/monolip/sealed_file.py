@@ -1,0 +1,114 @@
+"""Sealed files: safetensors whose header says what they are, under a digest of all they hold. Data, never code.
+
+    file   = length of the header (8 bytes) + header (JSON) + numbers
+    header = {"__metadata__": {entry: JSON text}, name of a tensor: {dtype, shape, data_offsets}, ...}
+    seal   = sha256 over the words (canonical JSON), then name, shape and little-endian numbers of every tensor
+
+Whoever reads one looks at its size before reading, then at header and seal, and only then builds anything from it.
+These are the parts: sealed_format.py puts them together for networks, checkpoints for what they keep. Which file of
+which format is wrong, and what to do about it, is said there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "entry_of",
+    "header_length",
+    "ordinary_size",
+    "parts_of",
+    "read_first",
+    "seal_of",
+    "strict_json",
+    "tensors_of",
+    "write_whole",
+]
+
+Tensor = TypeVar("Tensor")
+
+
+def seal_of(words: Any, tensors: Mapping[str, NDArray[Any]]) -> str:
+    """sha256 over canonical words and the little-endian bytes of every tensor (64 bits a number), in name order."""
+    sha = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
+    for name in sorted(tensors):
+        array = tensors[name]
+        sha.update(f"|{name}|{array.shape}|".encode())
+        sha.update(np.ascontiguousarray(array, dtype="<f8" if array.dtype.kind == "f" else "<i8").tobytes())
+    return sha.hexdigest()
+
+
+def parts_of(data: bytes, entry: str, load: Callable[[bytes], dict[str, Tensor]]) -> tuple[Any, dict[str, Tensor]]:
+    """The words under an entry of the metadata, and the tensors; whatever is wrong with them is a ValueError."""
+    tensors = tensors_of(data, load)
+    try:
+        return entry_of(data, entry), tensors
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
+def tensors_of(data: bytes, load: Callable[[bytes], dict[str, Tensor]]) -> dict[str, Tensor]:
+    """load: of safetensors.numpy or safetensors.torch."""
+    from safetensors import SafetensorError
+
+    try:
+        return load(data)
+    except (SafetensorError, KeyError, TypeError, OverflowError) as error:
+        raise ValueError(str(error)) from error
+
+
+def entry_of(data: bytes, entry: str) -> Any:
+    """What the JSON text under an entry of the metadata says."""
+    return strict_json(strict_json(data[8 : 8 + header_length(data)]).get("__metadata__", {})[entry])
+
+
+def header_length(data: bytes) -> int:
+    """As the file claims."""
+    return int.from_bytes(data[:8], "little")
+
+
+def strict_json(text: str | bytes) -> Any:
+    """JSON in which no key stands twice: readers must not differ in what they see."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) != len(pairs):
+            raise ValueError("a key stands twice")
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=once)
+
+
+def ordinary_size(path: Path) -> int | None:
+    """Bytes of an ordinary file, or of one that a link leads to; a pipe, a device or a folder has none to check."""
+    found = path.stat()
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+def read_first(path: Path, size: int) -> bytes:
+    """No more than was checked, should the file grow meanwhile."""
+    with path.open("rb") as file:
+        return file.read(size)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """A temporary file beside the target, then one rename: no reader, and no kill -9, sees half a file."""
+    temporary = path.parent / f".monolip-{secrets.token_hex(8)}.part"
+    try:
+        with temporary.open("xb") as file:  # an ordinary new file, with the permissions the user's umask gives
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
