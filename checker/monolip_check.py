@@ -14,7 +14,7 @@ ARITHMETIC = ("float64, to nearest, no fast-math, NaN refused; u clamped outside
               "u[j])) for j = 0, 1, ..; groups sorted; members: total = 0, total = fl(total + fl(weight * f)) in order")
 # Schemas: a type means exactly it (a bool is no int), a tuple one of several, [s] a list of s, {str: s} any keys,
 # another dict exactly its keys ("key?" may be absent); anything else stands for itself.
-PAIRS, LABELS = ([[str]], None), [(str, int, float, bool)]
+PAIRS, LABELS, WRITTEN = ([[str]], None), [(str, int, float, bool)], {"bounded": "slope interval", "free": "no promise"}
 CONVEX = {"form": "convex", "outputs": [int], "layers": int, "group_sizes": [int]}
 PAPER = {"form": "paper", "outputs": [int], "layers": int, "activations": [str], "norms": [str]}
 NUMERIC = {"name": str, "knots": [int], "missing": bool, "present": (float, None), "seen?": [float]}
@@ -209,9 +209,9 @@ def check_features(entries, columns, n_promised, words, slopes, softmax):
         if at <= n_promised:  # else it enters through the free branch
             kinds, place = directions_of(column, [[word[j] for j in own] for word in words])
             known = slopes([dict(zip(own, rates)) for rates in column.rates]) if column.rates else []
-        kinds = [kind if kind != "none" else "slope interval" if known else "no promise" for kind in kinds]
+        kinds = [kind if kind != "none" else "bounded" if known else "free" for kind in kinds]
         need(entry["name"] == column.name and entry["missing"] == place, f"{title}, missing values: proved is {place}")
-        need(entry["promise"] == kinds, f"{title}: proved is {kinds}, and something else is claimed")
+        need(entry["promise"] == [WRITTEN.get(k, k) for k in kinds], f"{title}: proved is {kinds}; another is claimed")
         rest = [known[:k] + known[k + 1 :] for k in range(len(known) if softmax else 0)]
         apart = [(a - max(d for _, d in others), b - min(c for c, _ in others)) for (a, b), others in zip(known, rest)]
         for what, proved in (("real", known), ("differences", apart)):

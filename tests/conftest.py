@@ -17,6 +17,11 @@ settings.register_profile("search", deadline=None, max_examples=5000, suppress_h
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests promise directions whatever their rows say; those about the warning ask for it themselves."""
+    config.addinivalue_line("filterwarnings", "ignore::monolip.errors.PromiseWarning")
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20230501)

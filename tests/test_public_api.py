@@ -29,7 +29,7 @@ PUBLIC = {
     "monolip.errors": {
         "CertificateError", "CheckpointError", "FreezeError", "FrozenFileError", "InputError", "MissingExtraError",
         "MonolipError",
-        "NormChainError", "PrecisionError", "PromiseError", "SlopeError", "StructureError",
+        "NormChainError", "PrecisionError", "PromiseError", "PromiseWarning", "SlopeError", "StructureError",
     },
     "monolip.nn": {
         "ConvexMLP", "Fit", "FitPlan", "GroupSort", "Householder", "Lanes", "LipschitzConv2d", "LipschitzLinear",

@@ -257,5 +257,6 @@ def test_equal_bounds_have_equal_hashes_even_with_negative_zeros():
 def test_the_table_names_what_is_promised():
     table = str(SlopeBounds([0, -1, -1, 0], [1, 0, 1, 0], ("up", "down", "any", "none")))
     words = [line.split()[:2] for line in table.splitlines()[1:]]
-    assert words == [["up", "increasing"], ["down", "decreasing"], ["any", "free"], ["none", "flat"]]
+    assert words == [["up", "increasing"], ["down", "decreasing"], ["any", "bounded"], ["none", "flat"]]
+    assert table.splitlines()[0].split() == ["feature", "promised", "slope", "interval"]
     assert "up -> output 1" in str(SlopeBounds(np.zeros((1, 2)), np.ones((1, 2)), ("up",)))

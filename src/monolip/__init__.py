@@ -2,9 +2,9 @@
 
 >>> from monolip import SlopeBounds
 >>> print(SlopeBounds.from_monotonic_cst({"income": -1}, max_slope=2.0, feature_names=["income", "age"]))
-feature  promise     slope interval
+feature  promised    slope interval
 income   decreasing  [-2, 0]
-age      free        [-2, 2]
+age      bounded     [-2, 2]
 """
 
 from __future__ import annotations

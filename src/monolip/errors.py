@@ -13,6 +13,8 @@
     ├── InputError        (ValueError)   data a network cannot evaluate or learn from
     └── MissingExtraError (ImportError)  an optional dependency that is not installed
 
+and the one warning of its own, PromiseWarning (UserWarning): a promise that was kept, and that the data speak against.
+
 Each message has three parts: the rule; what was got; what to do.
 """
 
@@ -29,6 +31,7 @@ __all__ = [
     "NormChainError",
     "PrecisionError",
     "PromiseError",
+    "PromiseWarning",
     "SlopeError",
     "StructureError",
 ]
@@ -83,3 +86,11 @@ class MissingExtraError(MonolipError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f'this needs {package}, which is not installed; run: pip install "monolip[{extra}]"')
+
+
+class PromiseWarning(UserWarning):
+    """A fit kept a promise that its rows speak against: the model is sound, and mostly the sign is the wrong way round.
+
+    Told by `fit` as scikit-learn tells ConvergenceWarning: the fit is done, a person should look at it. To silence it:
+    warnings.simplefilter("ignore", PromiseWarning).
+    """

@@ -1,7 +1,7 @@
 r"""The idea: for feature i and output k the user asks for  lower <= df_k/dx_i <= upper.
 
-Increasing is [0, s], decreasing [-s, 0], free [-s, s], "no steeper than" [-s, s], fixed [a, b]: all one thing, a
-slope interval. Everything else in monolip builds, keeps, proves or shows such intervals.
+Increasing is [0, s], decreasing [-s, 0], "no steeper than" [-s, s], fixed [a, b]: all one thing, a slope interval.
+Everything else in monolip builds, keeps, proves or shows such intervals, and calls them by `promise_word`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,25 @@ from .floats import locked, to_floats
 from .monotonic_cst import by_position, check_names, read_directions, read_per_feature
 from .rounding import interval_text, round_down, round_up
 
-__all__ = ["SlopeBounds"]
+__all__ = ["SlopeBounds", "promise_word"]
 
 FloatArray = NDArray[np.float64]
+
+
+def promise_word(never_falls: bool, never_rises: bool, has_interval: bool = True) -> str:
+    """The one word for what is promised, or certified, of a feature, in every table, page and file of results.
+
+    "increasing", "decreasing", "flat": a direction. "bounded": no direction, but the slope stays in an interval that is
+    shown. "free": nothing; the prediction may move either way, as fast as it likes.
+
+    >>> [promise_word(True, False), promise_word(True, True), promise_word(False, False)]
+    ['increasing', 'flat', 'bounded']
+    >>> promise_word(False, False, has_interval=False)
+    'free'
+    """
+    if never_falls:
+        return "flat" if never_rises else "increasing"
+    return "decreasing" if never_rises else "bounded" if has_interval else "free"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +53,10 @@ class SlopeBounds:
     Examples:
         >>> slopes = SlopeBounds.from_monotonic_cst([+1, -1, 0], max_slope=2.0)
         >>> print(slopes)
-        feature  promise     slope interval
+        feature  promised    slope interval
         0        increasing  [0, 2]
         1        decreasing  [-2, 0]
-        2        free        [-2, 2]
+        2        bounded     [-2, 2]
         >>> slopes.contains([1.5, -0.5, 2.0]), slopes.contains([-1e-300, -0.5, 2.0])
         (True, False)
     """
@@ -93,9 +109,9 @@ class SlopeBounds:
         ...         {"income": -1}, 1.0, feature_names=["income", "age"], slopes={"age": (-0.5, 0.25)}
         ...     )
         ... )
-        feature  promise     slope interval
+        feature  promised    slope interval
         income   decreasing  [-1, 0]
-        age      free        [-0.5, 0.25]
+        age      bounded     [-0.5, 0.25]
         """
         names = check_names(feature_names, n_features)
         direction = read_directions(monotonic_cst, names, n_features)
@@ -215,12 +231,10 @@ class SlopeBounds:
         return hash((self.lower.tobytes(), self.upper.tobytes(), self.feature_names))
 
     def __str__(self) -> str:
-        rows = [("feature", "promise", "slope interval")]
-        words = {1: "increasing", -1: "decreasing", 0: "free"}
+        rows = [("feature", "promised", "slope interval")]
         for where in np.ndindex(self.lower.shape):
-            low, up = self.lower[where], self.upper[where]
-            word = "flat" if low == up == 0 else words[int(self.directions[where])]
-            rows.append((self._name(where, quote=False), word, interval_text(float(low), float(up), 6)))
+            low, up = float(self.lower[where]), float(self.upper[where])
+            rows.append((self._name(where, quote=False), promise_word(low >= 0, up <= 0), interval_text(low, up, 6)))
         widths = [max(len(row[c]) for row in rows) for c in range(2)]
         return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows)
 

@@ -18,6 +18,7 @@ from monolip.certify import Certificate, certify, require_certifiable
 from monolip.certify.document import ARITHMETIC
 from monolip.convex import ConvexForm
 from monolip.errors import CertificateError
+from monolip.estimators.slope_table import SlopeTable
 from monolip.frozen import FrozenNetwork, Trunk
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
@@ -74,7 +75,7 @@ def test_a_fitted_estimator_carries_a_certificate_that_the_checker_proves(models
 def test_every_promise_of_the_user_is_in_it(models):
     found = {row.feature: row for row in models["regression"].certificate_}
     assert [found[name].promise for name in ("age", "debt", "grade")] == ["increasing", "decreasing", "increasing"]
-    assert (found["city"].promise, found["income"].promise) == ("no promise", "slope interval")
+    assert (found["city"].promise, found["income"].promise) == ("free", "bounded")
     assert 0.0 <= found["age"].lower <= found["age"].upper <= 0.5
     assert found["debt"].missing == "lowest"
     assert found["age"].missing == found["income"].missing == "state"
@@ -105,16 +106,41 @@ def test_certified_slopes_hold_between_predictions(models):
         assert ratio.max() <= found[name].upper + 1e-9
 
 
-def test_certified_slopes_are_never_wider_than_the_table_and_often_half(models):
+def test_certified_slopes_are_never_wider_than_first_layers_and_often_half(models):
     for name in ("regression", "binary"):
         ratios = []
+        wide = SlopeTable.of(models[name].frozen_)
         for row in models[name].certificate_:
             if row.lower is None:
                 continue
-            low, high = models[name].slopes_[row.feature]
+            low, high = wide[row.feature]
             assert low <= row.lower <= row.upper <= high
             ratios.append((row.upper - row.lower) / (high - low))
         assert min(ratios) < 0.8
+
+
+def test_one_certified_slope_is_shown_everywhere(models):
+    """The table of an estimator and its certificate show one interval, inside what was promised."""
+    for model in models.values():
+        claims = {(claim.feature, claim.output): claim for claim in model.certificate_}
+        for row in model.slopes_:
+            claim = claims[row.feature, row.output]
+            assert (row.lower, row.upper) == (claim.lower, claim.upper)
+            if row.promised is not None:
+                assert row.promised[0] <= row.lower <= row.upper <= row.promised[1]
+
+
+def test_one_vocabulary(models):
+    """What was asked for and what is proved are told in the same five words; a document keeps those of its format."""
+    words = {"increasing", "decreasing", "flat", "bounded", "free"}
+    for model in models.values():
+        assert {claim.promise for claim in model.certificate_} <= words
+        assert {row.promise.partition(" ")[0] for row in model.slopes_} <= words
+        written = {word for entry in model.certificate_.document["claims"]["raw"] for word in entry["promise"]}
+        assert written <= {"increasing", "decreasing", "flat", "slope interval", "no promise"}
+        said = model.certificate_.check()
+        assert "slope interval" not in said
+        assert '"city": free' in said
 
 
 def test_the_certificate_follows_the_model(models):
@@ -199,10 +225,10 @@ def test_a_rejected_document_is_an_error_with_the_reason():
 def test_it_is_a_table():
     certificate = certify(networks()["raw, classes"])
     lines = str(certificate).splitlines()
-    assert lines[0].split() == ["feature", "output", "promise", "slope", "interval", "missing"]
+    assert lines[0].split() == ["feature", "output", "certified", "certified", "slope", "missing"]
     assert lines[1].split()[:3] == ["age", "a", "increasing"]
     assert repr(certificate).startswith(f"Certificate (real+ordered) of network {certificate.digest[:12]}")
-    assert "<th>promise</th>" in certificate._repr_html_()
+    assert "<th>certified</th>" in certificate._repr_html_()
     hostile = ConvexForm(([[1.0]],), ([0.0],), ())
     network = FrozenNetwork(SlopeBounds([0.0], [1.0], ("<script>",)), ((Trunk(hostile, (0,)),),))
     assert "<script>" not in certify(network)._repr_html_()
@@ -278,3 +304,10 @@ def test_claimed_directions_hold_bit_for_bit_also_from_a_missing_value(name):
                 assert (change[:, k] * sign[word] >= 0).all()
                 checked += 1
     assert checked >= 3
+
+
+def test_a_column_without_a_name_is_told_apart():
+    """CSV files have them: the index that a data frame wrote."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 2)), columns=["", "b"])
+    model = MonotonicRegressor(monotonic_cst={"b": 1}, **FAST).fit(X, X["b"])
+    assert [claim.feature for claim in model.certificate_] == [row.feature for row in model.slopes_] == ["", "b"]

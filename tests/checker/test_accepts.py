@@ -36,7 +36,7 @@ def test_what_was_proved_is_printed_feature_by_feature(tmp_path, capsys):
     assert "missing: state" in said[2]
     assert said[3].endswith("missing: lowest")
     assert said[5].endswith("increasing; missing: lowest")
-    assert said[6] == '  "city": no promise'
+    assert said[6] == '  "city": free'
 
 
 @pytest.mark.parametrize("depth", range(1, 9))

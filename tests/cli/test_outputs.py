@@ -46,6 +46,16 @@ def test_a_pipe_is_written_into_and_stays_one(fitted: Path, line: Line, tmp_path
     assert "which is none; name a file" in refused.err
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder that allows everything and takes no file")
+@pytest.mark.parametrize("verb", ["predict", "certify", "fit"])
+def test_a_folder_that_takes_no_file_is_named_before_any_work(fitted: Path, line: Line, verb):
+    model, rows = fitted / "model.safetensors", fitted / "loans.csv"
+    words = {"predict": ["predict", model, rows], "certify": ["certify", model], "fit": ["fit", rows, *FIT]}[verb]
+    done = line(*words, "-o", "/proc/x.csv")
+    assert done.code == Exit.INPUT
+    assert "an output is a new file; none can be made in '/proc'; choose another folder with --output" in done.err
+
+
 def test_one_name_is_not_two_files(fitted: Path, line: Line, tmp_path):
     out = tmp_path / "q.safetensors"
     done = line("fit", fitted / "loans.csv", *FIT, "-o", out, "--certificate", out)

@@ -19,14 +19,15 @@ pty = pytest.importorskip("pty")
 termios = pytest.importorskip("termios")
 
 
-def in_a_terminal(*words: object) -> tuple[int, str]:
-    """Run monolip with a terminal of 100 columns as its input, output and errors."""
+def in_a_terminal(*words: object, program: str | None = None) -> tuple[int, str]:
+    """Run monolip, or a program that does, with a terminal of 100 columns as its input, output and errors."""
     import fcntl
     import struct
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    command = [sys.executable, "-m", "monolip.cli", *map(str, words)]
+    start = ["-m", "monolip.cli"] if program is None else ["-c", program]
+    command = [sys.executable, *start, *map(str, words)]
     hidden = {"NO_COLOR", "COLUMNS", "CI", "FORCE_COLOR"}
     environment = {**{k: v for k, v in os.environ.items() if k not in hidden}, "TERM": "xterm-256color"}
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
@@ -63,6 +64,18 @@ def test_a_fit_in_a_terminal(fitted: Path, tmp_path):
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
     assert "What is proved, in your units" in text
     assert (tmp_path / "m").exists()
+
+
+def test_an_audit_leaves_its_report_on_the_screen_and_no_bar(fitted: Path):
+    program = (
+        "import monolip.certify.audit_progress as p; p._PATIENCE_SECONDS = 0.0; from monolip.cli import main; main()"
+    )
+    words = ("audit", fitted / "model.safetensors", fitted / "loans.csv", "--max-rows", "20")
+    code, seen = in_a_terminal(*words, program=program)
+    assert code == 0
+    assert "rows scored" in seen  # the bar
+    assert seen.rindex("\x1b[2K") > seen.rindex("rows scored")  # its line is cleared, and the report comes after
+    assert seen.rindex("worst drop") > seen.rindex("\x1b[2K")
 
 
 def test_an_error_in_a_terminal_is_plain(tmp_path):

@@ -66,6 +66,20 @@ def test_certify_and_check(fitted: Path, line: Line, tmp_path, model):
     assert line("check", path).code == 0
 
 
+def test_tables_say_what_was_promised_and_what_is_certified(fitted: Path, line: Line, tmp_path):
+    rows, out = fitted / "loans.csv", tmp_path / "m.safetensors"
+    told = line("fit", rows, *FIT, "--max-slope", "age=0.5", "-o", out).out.splitlines()
+    head = next(text.split() for text in told if text.startswith("feature "))
+    assert head[:4] == ["feature", "promised", "certified", "slope,"]
+    assert any(text.split()[:4] == ["age", "bounded", "[-0.5,", "0.5]"] for text in told)
+    claimed = line("certify", out, "-o", tmp_path / "c.json").out
+    assert claimed.splitlines()[3].split() == ["feature", "certified", "certified", "slope", "missing"]
+    said = line("check", tmp_path / "c.json").out
+    for text in (claimed, said):
+        assert "slope interval" not in text
+        assert "no promise" not in text
+
+
 def test_a_forged_certificate_and_another_model_are_rejected(fitted: Path, line: Line, tmp_path):
     document = json.loads((fitted / "model.certificate.json").read_text())
     document["digest"] = "0" * 64

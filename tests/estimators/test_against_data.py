@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from monolip import MonotonicClassifier, MonotonicRegressor
-from monolip.estimators._against_data import against_the_data
+from monolip.errors import PromiseWarning
+from monolip.estimators._against_data import MOST, against_the_data
 
 arrow = pytest.importorskip("pyarrow")
 
@@ -24,6 +27,44 @@ def told(signs: dict[str, int], seed: int = 0, weight: bool = False) -> list[str
     model = MonotonicRegressor(monotonic_cst=signs, max_iter=5, random_state=0)
     w = np.ones(len(y)) if weight else None
     return list(against_the_data(model.fit(X, y, sample_weight=w), X, y, w))
+
+
+def test_fit_warns_as_scikit_learn_users_expect_and_as_an_error_it_harms_no_model():
+    X, y = rows()
+    right = MonotonicRegressor(monotonic_cst={"up": 1}, max_iter=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        right.fit(X, y)
+    before = right.predict(X)
+    with pytest.warns(PromiseWarning, match="'up' was promised to be decreasing and ended flat") as caught:
+        MonotonicRegressor(monotonic_cst={"up": -1}, max_iter=5, random_state=0).fit(X, y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__  # it names the line that asked for the fit
+    right.set_params(monotonic_cst={"up": -1})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PromiseWarning):
+            right.fit(X, y)
+    assert np.array_equal(right.predict(X), before)
+
+
+def test_links_and_offsets():
+    """Under every link what is unexplained is told from what is expected, exposures included."""
+    X, y = rows(3)
+    shift = np.random.default_rng(3).normal(size=len(y))
+    for loss, target in (("poisson", np.round(np.exp(y + shift))), ("absolute_error", y + shift)):
+        for sign, count in ((1, 0), (-1, 1)):
+            model = MonotonicRegressor(loss=loss, monotonic_cst={"up": sign}, max_iter=5, random_state=0)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model.fit(X, target, offset=shift)
+            assert len(caught) == count
+
+
+def test_many_rows_take_a_part():
+    X, y = rows(4, 3 * MOST)
+    model = MonotonicRegressor(monotonic_cst={"up": -1, "noise": 1}, max_iter=2, random_state=0).fit(X, y)
+    assert len(list(against_the_data(model, X, y))) == 1
 
 
 def test_a_wrong_sign_is_told():

@@ -123,7 +123,7 @@ def test_hlt2_files_are_read_back_with_their_clamps(tmp_path, residual):
     network = from_allen_json(tmp_path / "f.json", constraints=WANTED)
     claims = {claim.feature: claim.promise for claim in certify(network)}
     assert (network.raw_slopes.lower[[0, 1, 3]] >= 0).all()
-    word = "slope interval" if residual else "increasing"  # g falls and the residual rises: bits may not
+    word = "bounded" if residual else "increasing"  # g falls and the residual rises: bits may not
     assert [claims[str(i)] for i in (0, 1, 3)] == [word] * 3
     x = np.random.default_rng(0).normal(scale=3.0, size=(200, 4)).astype(np.float32)
     document = json.loads((tmp_path / "f.json").read_text())

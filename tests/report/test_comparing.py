@@ -8,7 +8,7 @@ import pytest
 from monolip.errors import InputError
 from monolip.report import comparing, comparing_models
 from monolip.report.comparing import compare
-from monolip.report.comparing_models import PEERS, read_matrix
+from monolip.report.comparing_models import PEERS, USUAL, read_matrix
 from monolip.report.comparing_scores import scores_of
 
 arrow = pytest.importorskip("pyarrow")
@@ -34,7 +34,7 @@ def test_every_model_is_judged_on_every_row_once(kind):
     found = compare(
         X, labels, cst, classification=kind != "regression", n_folds=2, on_progress=lambda *now: done.append(now[:2])
     )
-    assert set(found.scores) == {"monolip", *PEERS}
+    assert set(found.scores) == {"monolip", *USUAL}
     assert done == [(k, 8) for k in range(8)]
     assert found.constrained is (kind != "three")
     metric = "RMSE" if kind == "regression" else "log loss"
@@ -100,8 +100,8 @@ def test_directions_that_name_a_class_are_turned_for_trees():
 def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr(comparing_models, "find_spec", lambda name: None)
     X, y = table(60)
-    found = compare(X, y, classification=False, n_folds=2, models=["LightGBM", "XGBoost"])
-    assert found.missing == {"LightGBM": "pip install lightgbm", "XGBoost": "pip install xgboost"}
+    found = compare(X, y, classification=False, n_folds=2, models=["LightGBM", "XGBoost", "CatBoost"])
+    assert found.missing == {name: f"pip install {name.lower()}" for name in ("LightGBM", "XGBoost", "CatBoost")}
     assert set(found.scores) == {"monolip"}
 
 

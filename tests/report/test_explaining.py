@@ -112,6 +112,16 @@ def test_a_promised_direction_decides_the_sign_of_every_effect(classifier):
     assert promises["debt"] == "increasing"
 
 
+def test_promises_are_told_in_the_words_of_the_slope_table(regressor):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    model = MonotonicRegressor(monotonic_cst=[1, 0, 0], max_slope={"x1": 3.0}, max_iter=3, random_state=0)
+    model.fit(X, X @ [1.0, 0.5, 0.2])
+    rows = [dict(zip(("x0", "x1", "x2"), values, strict=True)) for values in ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))]
+    told = {reason.feature: reason.promise for reason in explain(model, *rows).reasons}
+    assert told == {row.feature: row.promise for row in model.slopes_}
+    assert told == {"x0": "increasing", "x1": "bounded", "x2": "free"}
+
+
 def test_sampled_orders_add_up_and_come_near(regressor, monkeypatch):
     score, rng = Score.of(regressor), np.random.default_rng(0)
     row, reference = row_of(rng), row_of(rng)

@@ -82,7 +82,8 @@ def test_typed_values_and_sliders_give_the_probabilities_of_predict_proba(visit)
         row = X.iloc[[k]]
         for j, name in enumerate(("income", "debt", "age")):
             value = float(row[name].iloc[0])
-            tab.set_checked(f"#missing-{j}", bool(np.isnan(value)))
+            if tab.locator(f"#missing-{j}").count():
+                tab.set_checked(f"#missing-{j}", bool(np.isnan(value)))
             if not np.isnan(value):
                 tab.fill(f"#value-{j}", repr(value))
         tab.select_option("#value-3", label=str(row["grade"].iloc[0]))
@@ -90,7 +91,6 @@ def test_typed_values_and_sliders_give_the_probabilities_of_predict_proba(visit)
         first, second = tab.text_content("#exact").split("\n")
         assert float(first.split()[-1]) == model.decision_function(row)[0]
         assert [float(v) for v in second.split()[2:]] == model.predict_proba(row)[0].tolist()
-    tab.set_checked("#missing-0", False)
     before = float(tab.text_content("#exact").split()[-1])
     tab.focus("#slider-0")
     for _ in range(8):
@@ -205,6 +205,34 @@ def test_nothing_is_proved_of_numbers_that_are_missing(visit, tmp_path):
     tab.set_checked("#missing-0", False)
     tab.fill("#value-0", "3")
     assert tab.inner_text("#decision") != before
+
+
+def test_missing_is_asked_only_where_it_means_something(visit, tmp_path):
+    X, y = credit(260)
+    X = X.assign(age=X["age"].fillna(40.0), city=X["city"].fillna("A"))
+    model = MonotonicClassifier(monotonic_cst={"income": 1}, missing={"debt": "state", "income": "lowest"}, **QUICK)
+    X.loc[X.index[::7], "debt"] = np.nan
+    tab = visit(write_report(model.fit(X, y > 10), tmp_path / "r.html", check=False))
+    boxes = [tab.locator(f"#missing-{j}").count() for j in range(3)]
+    assert boxes == [1, 1, 0]  # a rule was asked for; values were missing; neither
+    assert "missing" not in tab.locator("#value-4 option").all_inner_texts()
+    before = tab.text_content("#exact")
+    tab.fill("#value-2", "")  # emptied on the way to another number
+    assert tab.text_content("#exact") == before
+
+
+def test_a_table_wider_than_the_screen_says_so(visit):
+    tab = visit(credit_page(), width=500)
+    box = tab.locator("#promises .scroll").first
+    assert box.evaluate("b => b.className") == "scroll wide"
+    assert "scroll sideways" in box.evaluate("b => getComputedStyle(b.querySelector('caption'), '::after').content")
+    gap = "b => b.querySelector('thead th').getBoundingClientRect().height"
+    assert box.evaluate(gap) < 110  # no head of a column is squeezed into a tower
+    box.evaluate("b => { b.scrollLeft = b.scrollWidth; }")
+    tab.wait_for_timeout(100)
+    assert "end" in box.evaluate("b => b.className")
+    wide = visit(credit_page(), width=1400)
+    assert wide.locator(".scroll.wide").count() == 0
 
 
 def test_the_certificate_can_be_saved_from_the_page_and_is_proved(visit):

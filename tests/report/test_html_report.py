@@ -17,6 +17,7 @@ from monolip.certify import Certificate
 from monolip.errors import InputError
 from monolip.estimators.calibration import measure_calibration
 from monolip.report import write_report
+from monolip.report.html_text import MINUS
 
 from ..estimators.tables import QUICK, credit
 from ..export.models import estimator, table
@@ -315,3 +316,53 @@ def test_any_table_is_reported_on(library, tmp_path):
     text = write_report(model, tmp_path / "r.html", X=X, y=y, groups=rng.integers(0, 2, 80), **SAVE).read_text("utf-8")
     assert "Certified accuracy" in text
     assert "Metrics by group" in text
+
+
+def three_logits(shift):
+    """Three classes; logits of slopes -1, 0 and 1 in x, all shifted alike: P(c) rises in exact numbers."""
+    from monolip import ConvexForm, FrozenNetwork, SlopeBounds
+    from monolip.frozen import Trunk
+    from monolip.input_columns import NumericColumn
+    from monolip.input_transform import InputTransform
+    from monolip.output_link import OutputLink
+    from monolip.piecewise_linear import PiecewiseLinear
+
+    slopes = np.array([-1.0, 0.0, 1.0]) + shift
+    trunks = tuple(Trunk(ConvexForm(([[slope]],), ([0.0],), ()), (k,)) for k, slope in enumerate(slopes))
+    column = NumericColumn("x", (PiecewiseLinear([0.0, 1.0], [0.0, 1.0]),), seen=(0.0, 0.5, 1.0))
+    bounds = SlopeBounds(slopes[None, :], slopes[None, :])
+    link = OutputLink("softmax", ("a", "b", "c"))
+    return FrozenNetwork(bounds, (trunks,), inputs=InputTransform((column,)), link=link)
+
+
+def test_bits_are_claimed_of_probabilities_only_where_signs_prove_them(tmp_path):
+    told = {}
+    for shift in (0.0, 3.0):
+        page = write_report(three_logits(shift), tmp_path / "r.html", check=False).read_text(encoding="utf-8")
+        assert "Raising x never lowers P(c)." in page
+        told[shift] = "hold bit for bit" in page, "follow them up to rounding" in page
+    assert told == {0.0: (True, False), 3.0: (False, True)}
+
+
+def test_the_table_tells_what_was_promised_from_what_is_certified(tmp_path):
+    """And of two classes it is about the one that was named, words and slopes alike."""
+    X, y = credit(260)
+    cst = {"income": {"bad": -1}, "debt": {"bad": 1}}
+    model = MonotonicClassifier(monotonic_cst=cst, max_slope={"age": 0.05}, **QUICK).fit(
+        X, np.where(y > 10, "ok", "bad")
+    )
+    page = write_report(model, tmp_path / "r.html", check=False).read_text(encoding="utf-8")
+    head, *rows = re.findall(r"<tr>(.*?)</tr>", page.partition("What was promised and what is certified")[2], re.S)[:6]
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in (head, *rows)]
+    assert cells[0][1:3] == ["promised of P(bad)", "certified of P(bad)"]
+    assert cells[0][4].startswith("certified slope of log-odds of bad")
+    words = {row[0]: row[1:3] for row in cells[1:]}
+    assert words["income"] == ["decreasing", "↓\N{NO-BREAK SPACE}decreasing"]
+    assert words["debt"] == ["increasing", "↑\N{NO-BREAK SPACE}increasing"]
+    assert words["age"] == [f"bounded, {MINUS}0.05 to 0.05", "bounded"]
+    assert words["city"] == ["free (category)", "free"]
+    assert "Curves show log-odds of bad along one feature" in page
+    assert {"↓ income, decreasing", "↑ debt, increasing"} <= set(re.findall(r"<figcaption>(.*?)</figcaption>", page))
+    slopes = {row[0]: row[4] for row in cells[1:]}
+    assert slopes["income"].endswith(" to 0")
+    assert slopes["debt"].startswith("0 to ")

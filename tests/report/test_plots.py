@@ -89,7 +89,7 @@ def test_a_certificate_is_drawn_as_it_reads():
     assert colors == [BLUE, RED, GREY]
     assert axis.get_yticklabels()[3].get_text() == "site"
     words = [text.get_text() for text in axis.figure.legends[0].get_texts()]
-    assert set(words) == {"increasing", "decreasing", "bounded slope, no direction", "no promise"}
+    assert set(words) == {"increasing", "decreasing", "bounded: no direction", "free: nothing is certified"}
     assert matches_baseline("certificate", axis.figure)
 
 

@@ -59,9 +59,9 @@ def test_the_curve_lies_in_its_cone_which_opens_at_the_median(model, data):
     assert ((y >= edges[0] - 1e-9) & (y <= edges[1] + 1e-9)).all()
     corners = cone.get_paths()[0].vertices
     assert np.isclose(corners[np.isclose(corners[:, 0], x[middle]), 1], y[middle]).all()
-    assert axis.get_title() == f"slope in {interval_text(low, high, 3)}"
+    assert axis.get_title() == f"certified slope {interval_text(low, high, 3)}"
     words = [text.get_text() for text in axis.figure.legends[0].get_texts()]
-    assert "slopes the model can have, from the median" in words
+    assert "where certified slopes allow it, from the median" in words
 
 
 def test_categories_flags_and_missing_values_are_points(data):

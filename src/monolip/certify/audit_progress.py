@@ -40,9 +40,9 @@ class Progress:
             from rich.progress import Progress as Line
 
             text = TextColumn("audit, {task.completed:,.0f} rows scored")
-            self.line = Line(
-                text, BarColumn(20), TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)
-            )
+            bar, screen = BarColumn(20), Console(stderr=True)
+            gone = screen.is_terminal  # when it is done: what stays on a screen is the report, in a log the line
+            self.line = Line(text, bar, TimeElapsedColumn(), TimeRemainingColumn(), console=screen, transient=gone)
             self.line.start()
             self.task = self.line.add_task("audit", total=budget.max_evaluations)
         self.line.update(self.task, completed=budget.evaluations)

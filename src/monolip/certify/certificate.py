@@ -18,13 +18,22 @@ from monolip.errors import CertificateError, MonolipError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.rounding import interval_text
-from monolip.slopes import SlopeBounds
+from monolip.slopes import SlopeBounds, promise_word
 
 __all__ = ["Certificate", "Claim", "certify", "require_certifiable"]
 
+# The words of documents, which are a format of their own, as people read them
+_WORDS = {
+    "slope interval": promise_word(False, False),
+    "no promise": promise_word(False, False, has_interval=False),
+}
+
 
 class Claim(NamedTuple):
-    """What is proved of one feature and output; lower, upper: bounds of the slope, None where none is claimed."""
+    """What is proved of one feature and output; lower, upper: bounds of the slope, None where none is claimed.
+
+    promise: the word of `monolip.slopes.promise_word`: increasing, decreasing, flat, bounded or free.
+    """
 
     feature: str
     output: str
@@ -47,8 +56,8 @@ class Certificate:
         >>> from monolip.frozen import Trunk
         >>> form = ConvexForm(([[0.0], [1.0]], [[0.0, 1.0]]), ([0.0, 0.0], [0.0]), (2,))
         >>> print(certify(FrozenNetwork(SlopeBounds([0.0], [1.0], ("dose",)), ((Trunk(form, (0,)),),))))
-        feature  promise     slope interval  missing
-        dose     increasing  [0, 1]          refused
+        feature  certified   certified slope  missing
+        dose     increasing  [0, 1]           refused
     """
 
     document: dict[str, Any]
@@ -100,16 +109,17 @@ class Certificate:
         claims, structure = self.document["claims"], self.document["structure"]
         labels = (structure.get("ends", structure).get("link") or {}).get("labels") or ()
         for j, entry in enumerate(claims["raw"] or claims["model"]):
+            name = str(j) if entry["name"] is None else entry["name"]  # a table may have a column called ""
             pairs = entry["real"] or [None] * len(entry["promise"])
             for k, (word, pair) in enumerate(zip(entry["promise"], pairs, strict=True)):
                 low, high = (None, None) if pair is None else map(float.fromhex, pair)
                 output = str(labels[k]) if len(labels) == len(pairs) > 1 else str(k) if len(pairs) > 1 else ""
-                yield Claim(entry["name"] or str(j), output, word, low, high, entry["missing"])
+                yield Claim(name, output, _WORDS.get(word, word), low, high, entry["missing"])
 
     @property
     def cells(self) -> list[list[str]]:
         """The table as text, the head first; intervals rounded outward, so that what is printed is proved too."""
-        rows = [["feature", "output", "promise", "slope interval", "missing"]]
+        rows = [["feature", "output", "certified", "certified slope", "missing"]]
         for row in self:
             interval = "-" if row.lower is None or row.upper is None else interval_text(row.lower, row.upper, 6)
             rows.append([row.feature, row.output, row.promise, interval, row.missing or "-"])

@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import mul
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,9 +61,13 @@ class ExactSlopes:
         found: list[list[tuple[Fraction, _Gradients]]] = [[] for _ in range(network.n_outputs)]
         for weight, member in zip(network.member_weights.tolist(), network.members, strict=True):
             for trunk in member:
-                for row, k in enumerate(trunk.outputs):
-                    form = trunk.form
-                    own = _Convex.of(form, row) if isinstance(form, ConvexForm) else _Paper.of(form, row)
+                form = trunk.form
+                rows: Sequence[_Gradients] = (
+                    _Convex.rows_of(form)
+                    if isinstance(form, ConvexForm)
+                    else [_Paper.of(form, row) for row in range(form.n_outputs)]
+                )
+                for k, own in zip(trunk.outputs, rows, strict=True):
                     found[k].append((Fraction(weight), own))
         return cls(tuple(map(tuple, found)), network)
 
@@ -78,56 +83,75 @@ class ExactSlopes:
         return self._hull([dict(enumerate(rates, start)) for rates in inputs.slopes_by_piece(i)[0]])
 
     def _hull(self, stretches: Sequence[Mapping[int, Fraction]]) -> list[Interval]:
-        result = []
-        for members in self.outputs:
-            low, high = [], []
-            for rates in stretches:
+        low: list[list[Fraction]] = [[] for _ in self.outputs]
+        high: list[list[Fraction]] = [[] for _ in self.outputs]
+        for rates in stretches:  # the outer loop, so that outputs of one trunk share what they sort
+            for k, members in enumerate(self.outputs):
                 ends = [(weight, own.range(rates)) for weight, own in members]
-                low.append(sum((weight * a for weight, (a, _) in ends), Fraction(0)))
-                high.append(sum((weight * b for weight, (_, b) in ends), Fraction(0)))
-            result.append((min(low), max(high)))
-        return result
+                low[k].append(sum((weight * a for weight, (a, _) in ends), Fraction(0)))
+                high[k].append(sum((weight * b for weight, (_, b) in ends), Fraction(0)))
+        return [(min(a), max(b)) for a, b in zip(low, high, strict=True)]
+
+
+class _Units:
+    """The first layer of a trunk, times 2^shift: one copy for all outputs, and one sort for each set of rates."""
+
+    def __init__(self, weight: NDArray[np.float64]) -> None:
+        self.whole, self.shift = _integers(weight)
+        self._last: tuple[Mapping[int, Fraction], tuple[list[int], list[int], int]] | None = None
+
+    def values(self, rates: Mapping[int, Fraction]) -> tuple[list[int], list[int], int]:
+        """Each unit's sum of rate * weight, times `below` 2^shift; the units in increasing order; below."""
+        if self._last is None or self._last[0] != rates:
+            self._last = dict(rates), self._sorted({j: rate for j, rate in rates.items() if rate})
+        return self._last[1]
+
+    def _sorted(self, moving: Mapping[int, Fraction]) -> tuple[list[int], list[int], int]:
+        below = math.lcm(*(rate.denominator for rate in moving.values()))
+        factors = np.array([int(rate * below) for rate in moving.values()], dtype=object)
+        values = (self.whole[:, list(moving)] * factors).sum(axis=1).tolist() if moving else [0] * len(self.whole)
+        return values, sorted(range(len(values)), key=values.__getitem__), below
 
 
 @dataclass(frozen=True)
 class _Convex:
-    """units: first layer times 2^shift; low, high: shares times 2^scale."""
+    """low: the least share of each unit; room: up to its largest; spare: 1 - sum of low; all times 2^scale."""
 
-    units: Integers
-    shift: int
-    low: Integers
-    high: Integers
+    units: _Units
+    low: list[int]
+    room: list[int]
+    spare: int
     scale: int
 
     @classmethod
-    def of(cls, form: ConvexForm, row: int) -> _Convex:
-        low = high = np.array([int(k == row) for k in range(form.n_outputs)], dtype=object)
-        scale = 0
+    def rows_of(cls, form: ConvexForm) -> list[_Convex]:
+        """One for each output of a trunk; found together, since they share every layer."""
+        units, scale = _Units(form.weights[0]), 0
+        low = high = np.eye(form.n_outputs, dtype=np.int64).astype(object)
         for weight, size in zip(form.weights[:0:-1], form.group_sizes[::-1], strict=True):
             whole, e = _integers(weight)
             low, high, scale = low @ whole, high @ whole, scale + e
-            low = low.reshape(-1, size).min(axis=1).repeat(size)
-            high = high.reshape(-1, size).max(axis=1).repeat(size)
-        return cls(*_integers(form.weights[0]), low, high, scale)
+            low = low.reshape(form.n_outputs, -1, size).min(axis=2).repeat(size, axis=1)
+            high = high.reshape(form.n_outputs, -1, size).max(axis=2).repeat(size, axis=1)
+        return [
+            cls(units, least, room, (1 << scale) - sum(least), scale)
+            for least, room in zip(low.tolist(), (high - low).tolist(), strict=True)
+        ]
 
     def range(self, rates: Mapping[int, Fraction]) -> Interval:
-        moving = {j: rate for j, rate in rates.items() if rate}
-        below = math.lcm(*(rate.denominator for rate in moving.values()))
-        factors = np.array([int(rate * below) for rate in moving.values()], dtype=object)
-        values = (self.units[:, list(moving)] * factors).sum(axis=1).tolist() if moving else [0] * len(self.units)
-        order = sorted(range(len(values)), key=values.__getitem__)
-        unit = below << (self.shift + self.scale)
-        return Fraction(self._fill(values, order), unit), Fraction(self._fill(values, order[::-1]), unit)
+        values, order, below = self.units.values(rates)
+        base = sum(map(mul, self.low, values))
+        unit = below << (self.units.shift + self.scale)
+        return Fraction(base + self._fill(values, order), unit), Fraction(base + self._fill(values, order[::-1]), unit)
 
     def _fill(self, values: list[int], order: list[int]) -> int:
-        total = int((self.low * np.array(values, dtype=object)).sum())
-        left = (1 << self.scale) - int(self.low.sum())
+        """What is left goes to the first units of the order, each up to its room."""
+        total, left = 0, self.spare
         for k in order:
-            step = min(left, self.high[k] - self.low[k])
-            total += step * values[k]
-            left -= step
-            if not left:
-                break
+            if (room := self.room[k]) >= left:
+                return total + left * values[k]
+            total += room * values[k]
+            left -= room
         return total
 
 

@@ -18,8 +18,10 @@ __all__ = [
     "constraint_options",
     "data_argument",
     "json_option",
+    "learning_options",
     "model_argument",
     "output_option",
+    "promises_of",
     "reading_of",
     "reading_options",
     "seed_option",
@@ -96,6 +98,28 @@ def constraint_options(function: Verb) -> Verb:
     ):
         function = option(function)
     return function
+
+
+def learning_options(function: Verb) -> Verb:
+    """Which columns are learned from, and as what."""
+    task = click.Choice(["auto", "regression", "classification"])
+    for option in reversed(
+        (
+            column_option("--features", text="Use these only.  [default: all but the target]", many=True),
+            column_option("--drop", text="Leave these out: identifiers, for example.", many=True),
+            column_option("--categorical", text="Numbers that are codes; text is anyway.", many=True),
+            column_option("--weight", text="How much a row counts."),
+            click.option("--task", type=task, default="auto", show_default=True),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def promises_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What `constraint_options` said, and which numbers are codes, as `read_constraints` takes it."""
+    names = ("increasing", "decreasing", "slope", "max_slope", "constraints", "categorical")
+    return {name: options[name] for name in names}
 
 
 class Seconds(click.ParamType[float]):

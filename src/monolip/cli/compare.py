@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import click
@@ -14,18 +15,21 @@ from monolip.cli._options import (
     constraint_options,
     data_argument,
     json_option,
+    learning_options,
     output_option,
+    promises_of,
     reading_of,
     reading_options,
     seed_option,
     the_data,
 )
 from monolip.cli._screen import Answer, show, tell
+from monolip.errors import PromiseWarning
 
 __all__ = ["command"]
 
 FEW = 4  # folds: of fewer a standard error says little
-_MODELS = ("LightGBM", "XGBoost", "HistGradientBoosting")
+_MODELS = ("LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost")
 
 
 @click.command("compare")
@@ -33,22 +37,22 @@ _MODELS = ("LightGBM", "XGBoost", "HistGradientBoosting")
 @column_option("--target", "-t", text="The column to predict.", required=True)
 @constraint_options
 @click.option(
-    "--with", "models", multiple=True, type=click.Choice(_MODELS, case_sensitive=False), help="[default: all three]"
+    "--with",
+    "models",
+    multiple=True,
+    type=click.Choice(_MODELS, case_sensitive=False),
+    help="[default: all but CatBoost]",
 )
 @click.option("--folds", type=click.IntRange(2, 50), default=5, show_default=True)
 @click.option("--members", type=click.IntRange(1, 64), help="Networks that monolip averages.")
-@column_option("--features", text="Use these only.", many=True)
-@column_option("--drop", text="Leave these out.", many=True)
-@column_option("--categorical", text="Numbers that are codes; text is anyway.", many=True)
-@column_option("--weight", text="How much a row counts.")
-@click.option("--task", type=click.Choice(["auto", "regression", "classification"]), default="auto", show_default=True)
+@learning_options
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 @output_option("Save the scores of every fold: .csv, .parquet or .arrow.")
 @seed_option
 @reading_options
 @json_option
 def command(**options: Any) -> int:
-    """Cross-validate monolip, LightGBM, XGBoost and HistGradientBoosting on the same folds and constraints.
+    """Cross-validate monolip, LightGBM, XGBoost, HistGradientBoosting and CatBoost on the same folds and constraints.
 
     Every model learns from the same rows, decides when to stop on a part of them, and is judged on the rest. Trees have
     a learning rate of 0.05 and stop early; nothing is tuned on what is judged. Packages that are missing are named.
@@ -60,10 +64,9 @@ def command(**options: Any) -> int:
     from monolip.estimators._watching import Silence, watched_by
     from monolip.report.comparing import compare
 
-    names = ("increasing", "decreasing", "slope", "max_slope", "constraints", "categorical")
     path = the_data(options["table"], options["data"])
     plan = FitPlan(
-        data=path, output=path, certificate=path, promises={name: options[name] for name in names}, split=0.0,
+        data=path, output=path, certificate=path, promises=promises_of(options), split=0.0,
         reading=reading_of(options),
         **{name: options[name] for name in ("target", "positive", "features", "drop", "weight", "task", "seed")},
     )  # fmt: skip
@@ -79,7 +82,8 @@ def command(**options: Any) -> int:
     if options["members"] is not None:
         parameters["n_estimators"] = options["members"]
     quiet = options["as_json"] or not sys.stderr.isatty()
-    with watched_by(Silence()):
+    with watched_by(Silence()), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PromiseWarning)
         found = compare(
             rows.X, rows.y, prepared.monotonic_cst, classification=prepared.labels is not None,
             n_folds=options["folds"], seed=options["seed"], models=options["models"] or None, parameters=parameters,
@@ -88,6 +92,8 @@ def command(**options: Any) -> int:
         )  # fmt: skip
     if not quiet:
         sys.stderr.write("\r\033[K")
+    for sentence in sorted({str(warning.message) for warning in caught if warning.category is PromiseWarning}):
+        tell(f"note: {sentence}")  # once, not in every fold
     if options["output"] is not None:
         _save(found, options["output"])
     show(_answer(options, prepared, found), options["as_json"])

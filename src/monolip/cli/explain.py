@@ -86,7 +86,7 @@ def _answer(options: dict[str, Any], why: Any, reference: str) -> Answer:
     )
     answer.line(f"Score {scores}; the difference of {number(why.score - why.reference_score)} comes from").line()
     shown = why.reasons[: options["top"]]
-    cells = [["", "feature", "row", "reference", "effect", "promise"]]
+    cells = [["", "feature", "row", "reference", "effect", "promised"]]
     for place, reason in enumerate(shown, 1):
         error = f" ±{number(reason.error, 2)}" if reason.error else ""
         cells.append(

@@ -11,62 +11,123 @@ z is about N(0, 1) where x says nothing, and far out on the side that was forbid
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["against_the_data"]
+from monolip.estimators._prediction import Predictor
+from monolip.estimators._schema import table_like
+from monolip.estimators._tables import RawTable
+from monolip.estimators._targets import Target, class_target, number_target, read_weights
+from monolip.estimators.slope_table import numeric_promises
+from monolip.frozen import FrozenNetwork
+from monolip.raw_slopes import features_with_slopes, rows_of_output, surrounding_slopes
 
-FEWEST = 20  # rows
+__all__ = ["against_the_data", "contradicted"]
+
+FEWEST, MOST = 20, 4096  # rows; of more, some are looked at: a fit must not wait for this
 CLEAR = 4.0  # of z: a column of noise gets there once in thirty thousand
 LITTLE = 0.01  # of the spread of scores: what a feature may move at most, over its own spread, to count as flat
+WIDEST = {"identity": 4.0, "log": 10.0, "logit": 10.0, "softmax": 10.0}  # spread of scores, in units of the target
 FloatArray = NDArray[np.float64]
 _SIGNS = {"increasing": 1, "decreasing": -1}
 
 
-def against_the_data(model: Any, X: Any, y: Any, weight: Any = None) -> Iterator[str]:
-    """A sentence for each promised numeric feature of a fitted model that ended flat although y moves the other way.
+class _Flat(NamedTuple):
+    """A promise that may have ended flat: of feature j and output k; reach: the most it can move the score."""
 
-    X: an Arrow table of the rows it was fitted on. y: (n,) targets. Of several classes each promise is about its own.
+    j: int
+    k: int
+    word: str
+    reach: float
+
+
+def against_the_data(model: Any, X: Any, y: Any, weight: Any = None) -> Iterator[str]:
+    """`contradicted`, of a fitted estimator and rows of any table."""
+    table = table_like(X, model._schema, type(model).__name__)
+    if hasattr(model, "classes_"):
+        codes = np.searchsorted(model.classes_, np.asarray(y))
+        target = class_target(codes, model.classes_, read_weights(weight, table.n_rows), None)
+    else:
+        target = number_target(y, model.loss, model.loss_parameter, weight, None, table.n_rows)
+    return contradicted(model._predictor, table, target)
+
+
+def contradicted(predictor: Predictor, table: RawTable, target: Target) -> Iterator[str]:
+    """A sentence for each promised numeric feature of a fitted network that ended flat although y moves the other way.
+
+    table, target: what it was fitted on. Nothing is predicted unless a feature may be flat: mostly this takes no time.
     """
-    promised = [row for row in model.slopes_ if row.promise in _SIGNS and row.lower is not None]
-    if not promised:
+    network = predictor.network
+    rows = _rows(table.n_rows, target.weight)
+    if len(rows) < FEWEST or not np.isfinite(target.scale):
         return
-    residuals = _residuals(model, X, np.asarray(y))
-    spread = float(np.std(model._evaluate(X), axis=0).max())
-    weights = np.ones(len(residuals)) if weight is None else np.asarray(weight, dtype=np.float64)
-    for row in promised:
-        x = X.column(row.feature).to_numpy(zero_copy_only=False).astype(np.float64)
-        known = np.isfinite(x) & (weights > 0)
-        if known.sum() < FEWEST or not _is_flat(max(abs(row.lower), abs(row.upper)), x[known], spread):
+    widest = WIDEST[target.link.name] * target.scale
+    flat = [one for one in _promised(network, table, rows) if one.reach <= LITTLE * widest]
+    if not flat:
+        return
+    some, part = target.take(rows), table.take(rows)
+    f = predictor.evaluate(part)
+    spread, residuals = float(np.std(f, axis=0).max()), _residuals(f, some)
+    weight = np.ones(len(rows)) if some.weight is None else some.weight
+    for j, k, word, reach in flat:
+        x = part.columns[j].values
+        known = np.isfinite(x)
+        if reach > LITTLE * spread or known.sum() < FEWEST:
             continue
-        labels = [] if model.frozen_.n_outputs == 1 else [str(label) for label in model.classes_]
-        r = residuals[known, labels.index(row.output) if labels else 0]
-        z = _score(x[known], r, weights[known])
-        if z * _SIGNS[row.promise] < -CLEAR:
-            of = f" in P({row.output})" if row.output else ""
-            way = "rises" if z > 0 else "falls"
+        z = _score(x[known], residuals[known, k], weight[known])
+        if z * _SIGNS[word] < -CLEAR:
+            labels = target.link.labels if network.n_outputs > 1 else None
+            of = f" in P({labels[k]})" if labels else ""
             yield (
-                f"{row.feature!r} was promised to be {row.promise}{of} and ended flat, while what the other features "
-                f"leave unexplained {way} with it; is the sign, or the class, the wrong way round?"
+                f"{table.names[j]!r} was promised to be {word}{of} and ended flat, while what the other features "
+                f"leave unexplained {'rises' if z > 0 else 'falls'} with it; is the sign, or the class, the wrong way "
+                "round?"
             )
 
 
-def _is_flat(steepest: float, x: FloatArray, spread: float) -> bool:
-    """Whether a column of more than one value hardly moves the score."""
-    low, high = np.quantile(x, (0.1, 0.9), method="nearest")
-    if x.min() == x.max():
-        return False
-    return steepest == 0 or bool(steepest * (high / 2 - low / 2) <= LITTLE * spread)  # halves: no overflow
+def _rows(n_rows: int, weight: FloatArray | None) -> NDArray[np.int64]:
+    """Those that count; of many a random part, the same every time."""
+    rows = np.arange(n_rows) if weight is None else np.flatnonzero(weight > 0)
+    if len(rows) <= MOST:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, MOST, replace=False, shuffle=False))
 
 
-def _residuals(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
-    """(n, outputs): y minus what the model expects; of classes, membership minus probability."""
-    if not hasattr(model, "classes_"):
-        return np.asarray(y - model.predict(X), dtype=np.float64)[:, None]
-    member = (y[:, None] == np.asarray(model.classes_)[None, :]) - model.predict_proba(X)
-    return np.asarray(member[:, 1:] if member.shape[1] == 2 else member, dtype=np.float64)
+def _promised(network: FrozenNetwork, table: RawTable, rows: NDArray[np.int64]) -> Iterator[_Flat]:
+    """Every promise of a direction that a column of more than one value has."""
+    assert network.inputs is not None
+    units = [rows_of_output(network, k) for k in range(network.n_outputs)]
+    for j in features_with_slopes(network):
+        words = numeric_promises(network, j)
+        if not _SIGNS.keys() & set(words):
+            continue
+        x = table.columns[j].at(rows)
+        x = x[np.isfinite(x)]
+        if len(x) < FEWEST or x.min() == x.max():
+            continue
+        low, high = np.quantile(x, (0.1, 0.9), method="nearest")
+        for k, word in enumerate(words):
+            if word in _SIGNS:
+                steepest = max(map(abs, surrounding_slopes(network.inputs, j, units[k])))
+                yield _Flat(j, k, word, float(steepest * (high / 2 - low / 2)) if steepest else 0.0)  # no overflow
+
+
+def _residuals(f: FloatArray, target: Target) -> FloatArray:
+    """(n, outputs): y minus what the model expects, in the units of the target; of classes, minus probabilities."""
+    with np.errstate(over="ignore"):
+        if target.link.name == "softmax":
+            share = np.exp(f - f.max(axis=1, keepdims=True))
+            return np.asarray(target.averaged - share / share.sum(axis=1, keepdims=True))
+        score = f[:, 0] if target.offset is None else f[:, 0] + target.offset
+        if target.link.name == "logit":
+            expected = 1.0 / (1.0 + np.exp(-score))
+        elif target.link.name == "log":
+            expected = np.exp(np.minimum(score - target.shift, 700.0))
+        else:
+            expected = (score - target.shift) / target.scale
+        return np.asarray(target.y - expected)[:, None]
 
 
 def _score(x: FloatArray, r: FloatArray, weight: FloatArray) -> float:
@@ -74,5 +135,6 @@ def _score(x: FloatArray, r: FloatArray, weight: FloatArray) -> float:
     _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - counts / 2)[place]
     a, b = (values - np.average(values, weights=weight) for values in (ranks, r))
-    noise = float(np.sqrt(np.sum((weight * a * b) ** 2)))
-    return float(np.sum(weight * a * b)) / noise if noise > 0 else 0.0
+    with np.errstate(over="ignore"):
+        noise = float(np.sqrt(np.sum((weight * a * b) ** 2)))
+    return float(np.sum(weight * a * b)) / noise if 0 < noise < np.inf else 0.0

@@ -15,7 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from monolip.certify.certificate import Certificate, certify, require_certifiable
-from monolip.errors import FrozenFileError, InputError
+from monolip.errors import FrozenFileError, InputError, PromiseWarning
+from monolip.estimators._against_data import contradicted
 from monolip.estimators._checks import flag, seconds, share, whole, widths
 from monolip.estimators._facts import Facts
 from monolip.estimators._fast_inputs import FastInputs
@@ -57,10 +58,13 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             fitted = fit_network(table, schema, promises, target, settings, display.update, before)
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
+        predictor = Predictor(fitted.network)
+        for sentence in contradicted(predictor, table, target):
+            warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
         # only a warm start needs the members as trained
         self._fitted: Fitted | None = fitted if self.warm_start else None
         self._fitted_on = same
-        self._adopt(fitted.network, schema)
+        self._adopt(fitted.network, schema, predictor)
         calibration = fitted.held_out.calibration(target.link) if fitted.held_out else None
         self._know(Facts(fitted.history, fitted.n_iter, _capped(schema, promises), calibration))
         return self
@@ -68,7 +72,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def _know(self, facts: Facts) -> None:
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
 
-    def _adopt(self, network: FrozenNetwork, schema: Schema) -> None:
+    def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
         require_certifiable(network)
         self.frozen_, self._schema = network, schema
         self._certificate = None
@@ -77,7 +81,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self._predictor = Predictor(network)
+        self._predictor = predictor or Predictor(network)
 
     def _to_continue(self, schema: Schema, asked: dict[str, Any], same: dict[str, str]) -> Fitted | None:
         """The fit a warm start adds members to; asked: what defines a member now; same: the data, which must be."""
@@ -163,9 +167,9 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     @property
     def slopes_(self) -> SlopeTable:
-        """What is guaranteed, per raw feature (and class), in raw units; print it."""
+        """What was promised and what is certified, per raw feature (and class), in raw units; print it."""
         check_is_fitted(self)
-        return SlopeTable.of(self.frozen_, self._capped)
+        return SlopeTable.of(self.frozen_, self._capped, self.certificate_)
 
     @property
     def certificate_(self) -> Certificate:

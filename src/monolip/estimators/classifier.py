@@ -56,7 +56,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     unexpected NaN as the median. Two classes are fitted from an additive start, as there; more classes from zero.
 
     Attributes:
-        slopes_: what is guaranteed, per raw feature (and class); print it. frozen_: the FrozenNetwork behind it all.
+        slopes_: what was promised and what is certified, per raw feature (and class); print it. frozen_: the
+            FrozenNetwork behind it all.
         certificate_: the same with everything an independent checker needs (docs/certificates.md); save it.
         classes_: the labels, in the order of predict_proba's columns.
         calibration_: how far probabilities were from frequencies on rows held out in fit (each member on its own,

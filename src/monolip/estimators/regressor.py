@@ -29,13 +29,13 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         loss: squared_error, absolute_error, huber, quantile, poisson, gamma or tweedie (the last three: log link).
         loss_parameter: the quantile, Tweedie's power, or Huber's delta in (robust) standard deviations.
         hidden_layer_sizes: widths, even numbers.
-        n_estimators: members, averaged; rows held out judge up to four of them, then all learn from all rows. 2 for
+        n_estimators: members, averaged; rows held out judge some of them, then all learn from all rows. 2 for
             speed, 8 for accuracy.
         max_iter: passes over the data at most; None lets the recipe decide.
         batch_size: rows per step, or "auto".
         early_stopping: hold rows out to choose the regulariser and when to stop; False trains on all rows.
-        validation_fraction: share of rows a member holds out; with four members and more, or two on 2500 rows and more,
-            they hold out the same rows two by two, so that their average can be judged.
+        validation_fraction: share of rows a member holds out; another one each on fewer than 2500 rows (up to eight
+            members judge), else the same two by two, so that their average can be judged (up to four).
         categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
             type: strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
@@ -59,10 +59,12 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
     Beyond the training data f goes on gently as far as four standard deviations from a feature's mean and is flat from
     there (or from the last value seen, where that lies further out); a feature given in `slopes=` goes on linearly.
     A category unseen in training counts as the average one. NaN in a column without NaN in training counts as the
-    median (missing="state"), or as the lowest or highest value; in a category as the average one.
+    median (missing="state"), or as the lowest or highest value; in a category as the average one. A promise that the
+    rows clearly speak against is kept, and told by a PromiseWarning: mostly a sign is the wrong way round.
 
     Attributes:
-        slopes_: what is guaranteed, per raw feature; print it. frozen_: the FrozenNetwork behind every prediction.
+        slopes_: what was promised and what is certified, per raw feature; print it. frozen_: the FrozenNetwork behind
+            every prediction.
         certificate_: the same with everything an independent checker needs (docs/certificates.md); save it.
         history_: one entry per training. n_iter_: passes over the data of each member. Both are kept in files.
         n_features_in_, feature_names_in_: the columns seen in fit.

@@ -1,30 +1,33 @@
-"""What a fitted model guarantees, as a table: per raw feature (and class) the promise and the slopes it really has."""
+"""What a fitted model guarantees, as a table: per raw feature (and class) what was promised and what is certified."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.certify.certificate import Certificate
 from monolip.estimators._text import text_table
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
 from monolip.rounding import digits_up, interval_text, round_up
+from monolip.slopes import SlopeBounds, promise_word
 
 FloatArray = NDArray[np.float64]
 
-__all__ = ["SlopeRow", "SlopeTable"]
+__all__ = ["SlopeRow", "SlopeTable", "numeric_promises"]
 
 
 class SlopeRow(NamedTuple):
-    """lower, upper: exact bounds of df/dx in raw units (None for categories); probability: bound of |dP/dx|.
+    """lower, upper: certified bounds of df/dx in raw units (None for categories); probability: bound of |dP/dx|.
 
-    promise: in words; promised: the interval that slopes= or max_slope= asked for, which the fit could not leave.
+    promise: what was asked for, as a word; promised: the interval that slopes= or max_slope= asked for, which the fit
+    could not leave. What is certified lies inside what was promised, and is mostly far tighter.
     """
 
     feature: str
@@ -40,23 +43,28 @@ class SlopeRow(NamedTuple):
 class SlopeTable:
     """Rows for every raw feature and output; `table["income"]` gives (lower, upper) of a one-output model.
 
-    The interval is proved: it is the smallest and largest slope of any first-layer unit on any piece of the feature's
-    calibration, and every gradient of the network is an average of those. A promise of a direction holds bit for bit
-    in `predict`. Between missing and present values nothing is promised unless missing="lowest" or "highest".
+    Promised is what was asked for before the fit; certified what is proved of the network that came out, the interval
+    of the certificate. A promise of a direction holds bit for bit in `predict`. Between missing and present values
+    nothing is promised unless missing="lowest" or "highest".
     """
 
     rows: tuple[SlopeRow, ...]
     unit: str
 
     @classmethod
-    def of(cls, network: FrozenNetwork, capped: Collection[str] = ()) -> SlopeTable:
+    def of(
+        cls, network: FrozenNetwork, capped: Collection[str] = (), certificate: Certificate | None = None
+    ) -> SlopeTable:
         """Read off a frozen network; capped: features whose promised interval is one that max_slope asked for.
 
-        Every feature has such an interval; a generous one that nobody asked for is not worth printing.
+        Every feature has such an interval; a generous one that nobody asked for is not worth printing. certificate: of
+        this network; without one, the smallest and largest slope of any first-layer unit on any piece of a feature's
+        calibration, which is proved too, sooner found and wider.
         """
         assert network.inputs is not None
         assert network.link is not None
-        rows = [row for j in range(network.inputs.n_raw) for row in _feature_rows(network, j, capped)]
+        proved = [] if certificate is None else [(claim.lower, claim.upper) for claim in certificate]
+        rows = [row for j in range(network.inputs.n_raw) for row in _feature_rows(network, j, capped, proved)]
         return cls(tuple(rows), network.link.unit)
 
     def __getitem__(self, feature: str) -> tuple[float, float]:
@@ -88,7 +96,8 @@ class SlopeTable:
         """The table as text, the head first; bounds rounded outward, so that what is printed is proved too."""
         classes = any(row.output for row in self.rows)
         odds = any(row.probability is not None for row in self.rows)
-        head = ["feature", *(["class"] if classes else []), "promise", f"slope, {self.unit} per unit"]
+        unit = {"log units": "log of the prediction"}.get(self.unit, self.unit)
+        head = ["feature", *(["class"] if classes else []), "promised", f"certified slope, {unit} per unit"]
         lines = [[*head, *(["|dP/dx| at most"] if odds else [])]]
         for row in self.rows:
             slope = "-" if row.lower is None or row.upper is None else interval_text(row.lower, row.upper, 4)
@@ -99,42 +108,55 @@ class SlopeTable:
         return lines
 
 
-def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str]) -> list[SlopeRow]:
+def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str], proved: Sequence[Any]) -> list[SlopeRow]:
     assert network.inputs is not None
     assert network.link is not None
     column, n = network.inputs.columns[j], network.n_outputs
     labels = [str(label) for label in network.link.labels or ()] if n > 1 else [""]
-    bounds = network.bounds
-    where = slice(network.inputs.starts[j], network.inputs.starts[j + 1])
-    low = np.array([bounds.for_output(k).lower[where] for k in range(n)])
-    high = np.array([bounds.for_output(k).upper[where] for k in range(n)])
     if isinstance(column, CategoryColumn):
+        low, high = _box(network, j)
         steps = max(len(column.categories) - 1, 1) if column.ordered else low.shape[1]
         words = _promises(low[:, :steps].min(1), high[:, :steps].max(1))
         kind = "ordered category" if column.ordered else "category"
         return [SlopeRow(column.name, o, f"{w} ({kind})", None, None, None) for o, w in zip(labels, words, strict=True)]
-    m = len(column.maps)
-    words = _promises(low[:, :m].min(1), high[:, :m].max(1))
-    at = (network.raw_slopes.feature_names or ()).index(column.name)
-    asked: list[tuple[float, float] | None] = [None] * n
     linear = column.maps[0].right_slope > 0  # an interval was asked for
-    if network.raw_promise is not None and (linear or column.name in capped):
-        words = ["bounded" if word == "free" else word for word in words]
-        promises = [network.raw_promise.for_output(k) for k in range(n)]
-        asked = [(float(p.lower[at]), float(p.upper[at])) for p in promises]
-    slopes = [network.raw_slopes.for_output(k) for k in range(n)]
-    least, most = [float(s.lower[at]) for s in slopes], [float(s.upper[at]) for s in slopes]
+    has_interval = network.raw_promise is not None and (linear or column.name in capped)
+    words = numeric_promises(network, j, has_interval)
+    asked = _interval(network.raw_promise, column.name, n) if network.raw_promise and has_interval else [None] * n
+    pairs = proved[j * n : (j + 1) * n] or _interval(network.raw_slopes, column.name, n)
+    least, most = [low for low, _ in pairs], [high for _, high in pairs]
     steep = Fraction(max(most)) - Fraction(min(least)) if n > 1 else Fraction(max(abs(least[0]), abs(most[0])))
     probability = round_up(steep / 4) if network.link.labels else None
     return [SlopeRow(column.name, labels[k], words[k], least[k], most[k], probability, asked[k]) for k in range(n)]
 
 
-def _promises(low: FloatArray, high: FloatArray) -> list[str]:
+def numeric_promises(network: FrozenNetwork, j: int, has_interval: bool = False) -> list[str]:
+    """The word for what is promised of numeric raw feature j, for every output."""
+    assert network.inputs is not None
+    low, high = _box(network, j)
+    m = len(network.inputs.maps_of(j))  # the column after them says whether the value is there
+    return _promises(low[:, :m].min(1), high[:, :m].max(1), has_interval)
+
+
+def _box(network: FrozenNetwork, j: int) -> tuple[FloatArray, FloatArray]:
+    """What the model columns of raw feature j are held to, (outputs, columns) each."""
+    assert network.inputs is not None
+    where = slice(network.inputs.starts[j], network.inputs.starts[j + 1])
+    boxes = [network.bounds.for_output(k) for k in range(network.n_outputs)]
+    return np.array([box.lower[where] for box in boxes]), np.array([box.upper[where] for box in boxes])
+
+
+def _interval(bounds: SlopeBounds, name: str, n_outputs: int) -> list[tuple[float, float]]:
+    at = (bounds.feature_names or ()).index(name)
+    each = [bounds.for_output(k) for k in range(n_outputs)]
+    return [(float(one.lower[at]), float(one.upper[at])) for one in each]
+
+
+def _promises(low: FloatArray, high: FloatArray, has_interval: bool = False) -> list[str]:
     """One output: the direction of f. Several: of P(class), rising if its logit's slope is never below another's."""
     words = []
     for k in range(len(low)):
         others = [j for j in range(len(low)) if j != k]
         floor, ceiling = max((high[j] for j in others), default=0.0), min((low[j] for j in others), default=0.0)
-        rising, falling = low[k] >= floor, high[k] <= ceiling
-        words.append({(1, 1): "flat", (1, 0): "increasing", (0, 1): "decreasing"}.get((rising, falling), "free"))
+        words.append(promise_word(bool(low[k] >= floor), bool(high[k] <= ceiling), has_interval))
     return words

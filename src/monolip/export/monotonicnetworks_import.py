@@ -153,12 +153,13 @@ def _judged(found: Layers, names: Any, link: OutputLink | None, *, repair: bool 
     labels = [str(i) for i in range(n_features)] if names is None else [str(name) for name in names]
     if len(labels) != n_features:
         raise InputError(f"feature_names has a name per feature, {n_features}; got {len(labels)}; match them.")
+    bounds = chain.reach
     features, lower, upper = [], np.zeros((n_features, n_outputs)), np.zeros((n_features, n_outputs))
     for k, i in np.ndindex(n_outputs, n_features):
         reach, c = Fraction(float(form.scale[k])) * Fraction(float(form.radius[i])), Fraction(float(residual[k, i]))
         lower[i, k], upper[i, k] = round_down(c - reach), round_up(c + reach)
         most = room[k][i]
-        excess = Fraction(0) if most is None or repair else max(Fraction(0), chain.reach[k][i] - most)
+        excess = Fraction(0) if most is None or repair else max(Fraction(0), bounds[k][i] - most)
         word = {1: "increasing", -1: "decreasing", 0: "free"}[int(signs[k, i])]
         features.append(FeatureVerdict(labels[i], k, word, float(lower[i, k]), float(upper[i, k]), excess))
     shape = (n_features,) if n_outputs == 1 else (n_features, n_outputs)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -32,34 +31,37 @@ Room = list[list[Fraction | None]]  # how steep g may be there to keep a directi
 class Chain(NamedTuple):
     """Exact norms of one way to bound a network.
 
-    norms: one per layer. first: per feature. between: of the layers between. last: per output.
+    norms: one per layer. first: per feature. between: of the layers between. last: per output. inner: their product
+    over the layers between.
     """
 
     norms: tuple[Norm, ...]
     first: list[Fraction]
     between: list[Fraction]
     last: list[Fraction]
+    inner: Fraction
 
     @property
     def reach(self) -> Table:
         """Bounds of |dg_k/dx_i|."""
-        inner = prod(self.between, start=Fraction(1))
-        return [[first * inner * last for first in self.first] for last in self.last]
+        return [[first * self.inner * last for first in self.first] for last in self.last]
 
 
 class _Sizes(NamedTuple):
-    """Exact sums and largest entries of |W| of one layer, over rows and over columns."""
+    """Exact sums and largest entries of |W| of one layer, over rows and over columns; largest: of each of these."""
 
     row_sums: list[Fraction]
     column_sums: list[Fraction]
     row_entries: list[Fraction]
     column_entries: list[Fraction]
+    largest: tuple[Fraction, ...]
 
 
 def best_chain(weights: Sequence[FloatArray], room: Room) -> Chain:
     """The chain whose bounds exceed their room least; among equals the one with the smallest bounds."""
     sizes = [_sizes(weight) for weight in weights]
-    chains = [_chain(sizes, m) for m in range(len(weights))]
+    products = _products(sizes)
+    chains = [_chain(sizes, m, products) for m in range(len(weights))]
     wanted = [most for row in room for most in row]
 
     def excess(chain: Chain) -> tuple[Fraction, Fraction]:
@@ -79,20 +81,38 @@ def _sizes(weight: FloatArray) -> _Sizes:
     def fractions(values: Iterable[int]) -> list[Fraction]:
         return [Fraction(value, one) for value in values]
 
-    return _Sizes(*(fractions(map(f, lists)) for f in (sum, max) for lists in (rows, columns)))
+    a, b, c, d = (fractions(map(f, lists)) for f in (sum, max) for lists in (rows, columns))
+    return _Sizes(a, b, c, d, (max(a), max(b), max(c), max(d)))
 
 
-def _chain(sizes: list[_Sizes], m: int) -> Chain:
+def _products(sizes: list[_Sizes]) -> tuple[list[Fraction], list[Fraction]]:
+    """Of the layers between first and last: column sums of the first k of them, and row sums of all but the first k.
+
+    Every chain is made of one of each, so that many layers cost no product of their own for each chain.
+    """
+    before, after = [Fraction(1)], [Fraction(1)]
+    for own in sizes[1:-1]:
+        before.append(before[-1] * own.largest[1])
+    for own in sizes[-2:0:-1]:
+        after.append(after[-1] * own.largest[0])
+    return before, after[::-1]
+
+
+def _chain(sizes: list[_Sizes], m: int, products: tuple[list[Fraction], list[Fraction]]) -> Chain:
     count = len(sizes)
     norms = tuple(Norm.L1_TO_L1 if k < m else Norm.L1_TO_LINF if k == m else Norm.LINF_TO_LINF for k in range(count))
     first = sizes[0].column_sums if m else sizes[0].column_entries
     between = []
     for k in range(1, count - 1):
-        own = sizes[k]
-        between.append(max(own.column_sums if k < m else own.row_entries if k == m else own.row_sums))
+        between.append(sizes[k].largest[1 if k < m else 2 if k == m else 0])
     if count == 1:
-        return Chain(norms, first, [], [Fraction(1)] * len(sizes[0].row_sums))
-    return Chain(norms, first, between, sizes[-1].row_entries if m == count - 1 else sizes[-1].row_sums)
+        return Chain(norms, first, [], [Fraction(1)] * len(sizes[0].row_sums), Fraction(1))
+    before, after = products
+    if 0 < m < count - 1:
+        inner = before[m - 1] * between[m - 1] * after[m]
+    else:
+        inner = before[-1] if m else after[0]
+    return Chain(norms, first, between, sizes[-1].row_entries if m == count - 1 else sizes[-1].row_sums, inner)
 
 
 def paper_form_of(

@@ -40,7 +40,7 @@ class WithFreeBranch(FixedOptions):
         >>> f(torch.randn(5, 1), torch.randn(5, 10)).shape
         torch.Size([5, 1])
         >>> print(f.slopes)
-        feature  promise     slope interval
+        feature  promised    slope interval
         0        increasing  [0, 1]
     """
 

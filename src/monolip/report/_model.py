@@ -7,14 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from monolip.errors import InputError
+from monolip.certify.certificate import certify
+from monolip.errors import CertificateError, InputError
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._schema import Schema, table_like
 from monolip.estimators._tables import RawTable
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import plain_value
 
-__all__ = ["network_to_draw", "rows_to_draw", "unit_of", "wanted_features", "wanted_output"]
+__all__ = [
+    "Intervals",
+    "certified_slopes",
+    "network_to_draw",
+    "rows_to_draw",
+    "unit_of",
+    "wanted_features",
+    "wanted_output",
+]
+
+Intervals = dict[str, tuple[float, float]]
 
 
 def network_to_draw(model: Any, drawer: str) -> FrozenNetwork:
@@ -58,8 +69,23 @@ def rows_to_draw(model: Any, network: FrozenNetwork, X: Any, most: int) -> RawTa
 
 
 def unit_of(network: FrozenNetwork, output: int) -> str:
-    """The unit of f, for an axis."""
+    """What f is, for an axis: what slopes are of."""
     link = network.link
     if link is None:
         return "f"
-    return f"logit of {(link.labels or ())[output]!r}" if link.name == "softmax" else link.unit
+    if link.name == "softmax":
+        return f"logit of {(link.labels or ())[output]!r}"
+    told = {"identity": "prediction", "log": "log of the prediction\n(0.1 more is about 10 % more)"}
+    return told.get(link.name, link.unit)
+
+
+def certified_slopes(model: Any, network: FrozenNetwork, output: int) -> Intervals:
+    """(lower, upper) of every numeric feature for one output; of what cannot be certified, from its first layer."""
+    try:
+        certificate = model.certificate_ if network is not model else certify(network)
+    except CertificateError:
+        slopes = network.raw_slopes.for_output(output)
+        ends = zip(slopes.lower.tolist(), slopes.upper.tolist(), strict=True)
+        return dict(zip(slopes.feature_names or (), ends, strict=True))
+    claims = list(certificate)[output :: network.n_outputs]
+    return {c.feature: (c.lower, c.upper) for c in claims if c.lower is not None and c.upper is not None}

@@ -1,4 +1,4 @@
-"""A certificate as a picture: the proved slope interval of every feature, and the direction it gives."""
+"""A certificate as a picture: the certified slope of every feature, and the direction it gives."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from monolip.rounding import interval_text
 
 __all__ = ["plot_certificate"]
 
-_COLORS = {"increasing": BLUE, "decreasing": RED, "flat": GREEN, "slope interval": GREY, "no promise": GREY}
-_WORDS = {"slope interval": "bounded slope, no direction", "no promise": "no promise"}
+_COLORS = {"increasing": BLUE, "decreasing": RED, "flat": GREEN, "bounded": GREY, "free": GREY}
+_WORDS = {"bounded": "bounded: no direction", "free": "free: nothing is certified"}
 MAX_ROWS = 60
 
 
@@ -39,7 +39,7 @@ def plot_certificate(model: Any, *, axis: Any = None, max_rows: int = MAX_ROWS) 
     seen: set[str] = set()
     sizes: list[float] = []
     for place, claim in enumerate(claims):
-        word = claim.promise if claim.promise in _COLORS else "slope interval"
+        word = claim.promise
         label = None if word in seen else _WORDS.get(word, word)
         seen.add(word)
         if claim.lower is None or claim.upper is None:
@@ -59,7 +59,7 @@ def plot_certificate(model: Any, *, axis: Any = None, max_rows: int = MAX_ROWS) 
     twin.tick_params(length=0)
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("what the feature can do along its training range, in units of f")
-    axis.set_title(f"proved of network {certificate.digest[:12]}; right: slope per raw unit")
+    axis.set_title(f"certified of network {certificate.digest[:12]}; right: slope per raw unit")
     axis.figure.legend(loc="outside lower center", ncol=4) if axis.figure.axes[0] is axis else axis.legend()
     return axis
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError
-from monolip.report.comparing_models import PEERS, Matrix, missing_package, read_matrix
+from monolip.report.comparing_models import PEERS, USUAL, Matrix, missing_package, read_matrix
 from monolip.report.comparing_scores import scores_of
 
 __all__ = ["Comparison", "compare", "scores_of"]
@@ -64,11 +64,12 @@ def compare(
         X: a data frame of features. y: (n,), numbers or labels.
         monotonic_cst: {feature: +1 or -1}, as MonotonicClassifier takes it; trees get the same directions.
         classification: whether y is classes.
-        models: of LightGBM, XGBoost, HistGradientBoosting; None: all. Those not installed are named in `missing`.
+        models: of LightGBM, XGBoost, HistGradientBoosting, CatBoost; None: the first three. Those not installed are
+            named in `missing`.
         categorical: names of columns that are categories. parameters: further ones of our estimator.
         on_progress: called with (done, total, what) before every fit.
     """
-    asked = list(PEERS) if models is None else list(models)
+    asked = list(USUAL) if models is None else list(models)
     unknown = [name for name in asked if name not in PEERS]
     if unknown:
         raise InputError(f"monolip is compared with {', '.join(PEERS)}; got {unknown[0]!r}; choose among them.")

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from monolip.estimators._tables import read_table
 
-__all__ = ["PEERS", "Matrix", "missing_package", "read_matrix"]
+__all__ = ["PEERS", "USUAL", "Matrix", "missing_package", "read_matrix"]
 
 FloatArray = NDArray[np.float64]
+Part = tuple[FloatArray, NDArray[Any], FloatArray | None]
+Predict = Callable[[FloatArray], Any]
 ROUNDS, PATIENCE, RATE = 2000, 50, 0.05
 INNER = 0.15  # share of a training part that decides when trees stop
 
@@ -30,7 +32,32 @@ class Matrix:
     signs: tuple[int, ...]
 
 
-Fit = Callable[[Matrix, NDArray[np.int64], NDArray[Any], FloatArray | None, int, int, int], Callable[[FloatArray], Any]]
+@dataclass(frozen=True)
+class _Lesson:
+    """What a peer learns: the answers y of some rows of a matrix. weight: of all rows. classes: 0 for a regression."""
+
+    matrix: Matrix
+    rows: NDArray[np.int64]
+    y: NDArray[Any]
+    weight: FloatArray | None
+    classes: int
+    seed: int
+    threads: int
+
+    def inner(self) -> tuple[Part, Part]:
+        """To learn from and to stop on; with an equal share of every class where there are enough of each."""
+        from sklearn.model_selection import train_test_split
+
+        y, seed = self.y, self.seed
+        enough = self.classes and np.bincount(y.astype(np.int64)).min() >= 2 and len(y) * INNER >= self.classes
+        even = y if enough else None
+        learn, watch = train_test_split(np.arange(len(y)), test_size=INNER, random_state=seed, stratify=even)
+        return self.part(learn), self.part(watch)
+
+    def part(self, at: NDArray[np.int64] | slice = slice(None)) -> Part:
+        """x, y and weight at some of the rows."""
+        rows = self.rows[at]
+        return self.matrix.x[rows], self.y[at], None if self.weight is None else self.weight[rows]
 
 
 def read_matrix(X: Any, monotonic_cst: Mapping[str, Any] | None, categorical: Sequence[str]) -> Matrix:
@@ -56,104 +83,102 @@ def read_matrix(X: Any, monotonic_cst: Mapping[str, Any] | None, categorical: Se
 
 def missing_package(name: str) -> str | None:
     """The line that installs what a peer needs, where it is not installed."""
-    package = {"LightGBM": "lightgbm", "XGBoost": "xgboost"}.get(name)
+    package = {"LightGBM": "lightgbm", "XGBoost": "xgboost", "CatBoost": "catboost"}.get(name)
     if package is None or find_spec(package) is not None:
         return None
     return f"pip install {package}"
 
 
-def _lightgbm(
-    m: Matrix,
-    rows: NDArray[np.int64],
-    y: NDArray[Any],
-    weight: FloatArray | None,
-    classes: int,
-    seed: int,
-    threads: int,
-) -> Callable[[FloatArray], Any]:
+def _lightgbm(*given: Any) -> Predict:
     import lightgbm
 
+    lesson = _Lesson(*given)
+    m, classes = lesson.matrix, lesson.classes
     objective = {0: "regression", 2: "binary"}.get(classes, "multiclass")
-    settings: dict[str, Any] = {"objective": objective, "learning_rate": RATE, "seed": seed, "num_threads": threads}
-    settings |= {"verbosity": -1, "deterministic": True, "force_row_wise": True}
+    settings: dict[str, Any] = {"objective": objective, "learning_rate": RATE, "seed": lesson.seed}
+    settings |= {"num_threads": lesson.threads, "verbosity": -1, "deterministic": True, "force_row_wise": True}
     if classes > 2:
         settings["num_class"] = classes
     elif any(m.signs):
         settings |= {"monotone_constraints": list(m.signs), "monotone_constraints_method": "advanced"}
-    learn, watch = _inner(y, classes, seed)
 
-    def part(of: NDArray[np.int64]) -> Any:
-        own = None if weight is None else weight[rows[of]]
-        return lightgbm.Dataset(
-            m.x[rows[of]], y[of], weight=own, categorical_feature=list(m.codes), free_raw_data=False
-        )
+    def data(x: FloatArray, y: Any, weight: Any) -> Any:
+        return lightgbm.Dataset(x, y, weight=weight, categorical_feature=list(m.codes), free_raw_data=False)
 
+    learn, watch = (data(*part) for part in lesson.inner())
     stop = lightgbm.early_stopping(PATIENCE, verbose=False)
-    data = part(learn)
-    booster = lightgbm.train(settings, data, ROUNDS, valid_sets=[part(watch)], callbacks=[stop])
+    booster = lightgbm.train(settings, learn, ROUNDS, valid_sets=[watch], callbacks=[stop])
     return lambda x: booster.predict(x, num_iteration=booster.best_iteration)
 
 
-def _xgboost(
-    m: Matrix,
-    rows: NDArray[np.int64],
-    y: NDArray[Any],
-    weight: FloatArray | None,
-    classes: int,
-    seed: int,
-    threads: int,
-) -> Callable[[FloatArray], Any]:
+def _xgboost(*given: Any) -> Predict:
     import xgboost
 
+    lesson = _Lesson(*given)
+    m, classes = lesson.matrix, lesson.classes
     objective = {0: "reg:squarederror", 2: "binary:logistic"}.get(classes, "multi:softprob")
-    settings: dict[str, Any] = {"objective": objective, "eta": RATE, "seed": seed, "nthread": threads, "verbosity": 0}
+    settings: dict[str, Any] = {"objective": objective, "eta": RATE, "seed": lesson.seed}
+    settings |= {"nthread": lesson.threads, "verbosity": 0}
     if classes > 2:
         settings["num_class"] = classes
     elif any(m.signs):
         settings["monotone_constraints"] = tuple(m.signs)
     kinds = ["c" if j in m.codes else "q" for j in range(m.x.shape[1])]
-    learn, watch = _inner(y, classes, seed)
 
-    def part(x: FloatArray, target: Any = None, own: Any = None) -> Any:
-        return xgboost.DMatrix(x, target, weight=own, feature_types=kinds, enable_categorical=True)
+    def data(x: FloatArray, y: Any = None, weight: Any = None) -> Any:
+        return xgboost.DMatrix(x, y, weight=weight, feature_types=kinds, enable_categorical=True)
 
-    def rows_of(of: NDArray[np.int64]) -> Any:
-        return part(m.x[rows[of]], y[of], None if weight is None else weight[rows[of]])
-
-    evals = [(rows_of(watch), "watch")]
+    learn, watch = (data(*part) for part in lesson.inner())
     booster = xgboost.train(
-        settings, rows_of(learn), ROUNDS, evals=evals, early_stopping_rounds=PATIENCE, verbose_eval=False
+        settings, learn, ROUNDS, evals=[(watch, "watch")], early_stopping_rounds=PATIENCE, verbose_eval=False
     )
-    return lambda x: booster.predict(part(x), iteration_range=(0, booster.best_iteration + 1))
+    return lambda x: booster.predict(data(x), iteration_range=(0, booster.best_iteration + 1))
 
 
-def _hist_gradient(
-    m: Matrix,
-    rows: NDArray[np.int64],
-    y: NDArray[Any],
-    weight: FloatArray | None,
-    classes: int,
-    seed: int,
-    threads: int,
-) -> Callable[[FloatArray], Any]:
+def _hist_gradient(*given: Any) -> Predict:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+    lesson = _Lesson(*given)
+    m, classes = lesson.matrix, lesson.classes
     few = [j for j in m.codes if np.nanmax(m.x[:, j], initial=0) < 255]  # its limit; others are read as numbers
     settings: dict[str, Any] = {"learning_rate": RATE, "max_iter": ROUNDS, "n_iter_no_change": PATIENCE}
-    settings |= {"early_stopping": True, "validation_fraction": INNER, "random_state": seed}
+    settings |= {"early_stopping": True, "validation_fraction": INNER, "random_state": lesson.seed}
     settings |= {"categorical_features": few or None, "monotonic_cst": None if classes > 2 else list(m.signs)}
     kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
-    model = kind(**settings).fit(m.x[rows], y, sample_weight=None if weight is None else weight[rows])
+    x, y, weight = lesson.part()
+    model = kind(**settings).fit(x, y, sample_weight=weight)
     return model.predict_proba if classes else model.predict  # type: ignore[no-any-return]
 
 
-def _inner(y: NDArray[Any], classes: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Positions to learn from and to stop on; with an equal share of every class where there are enough of each."""
-    from sklearn.model_selection import train_test_split
+def _catboost(*given: Any) -> Predict:
+    import catboost
 
-    even = y if classes and np.bincount(y.astype(np.int64)).min() >= 2 and len(y) * INNER >= classes else None
-    learn, watch = train_test_split(np.arange(len(y)), test_size=INNER, random_state=seed, stratify=even)
-    return learn, watch
+    lesson = _Lesson(*given)
+    m, classes = lesson.matrix, lesson.classes
+    settings: dict[str, Any] = {"iterations": ROUNDS, "learning_rate": RATE, "early_stopping_rounds": PATIENCE}
+    settings |= {"random_seed": lesson.seed, "thread_count": lesson.threads}
+    settings |= {"verbose": False, "allow_writing_files": False}  # it would leave a folder catboost_info behind
+    if classes <= 2 and any(m.signs):
+        settings["monotone_constraints"] = list(m.signs)
+
+    def data(x: FloatArray, y: Any = None, weight: Any = None) -> Any:
+        cells: NDArray[Any] = x
+        if m.codes:  # its categories are words, and no number may stand among them, NaN neither
+            cells = x.astype(object)
+            cells[:, list(m.codes)] = x[:, list(m.codes)].astype(str)
+        return catboost.Pool(cells, y, weight=weight, cat_features=list(m.codes))
+
+    learn, watch = (data(*part) for part in lesson.inner())
+    kind = catboost.CatBoostClassifier if classes else catboost.CatBoostRegressor
+    model = kind(**settings).fit(learn, eval_set=watch)
+    return lambda x: model.predict_proba(data(x)) if classes else model.predict(data(x))
 
 
-PEERS: dict[str, Fit] = {"LightGBM": _lightgbm, "XGBoost": _xgboost, "HistGradientBoosting": _hist_gradient}
+# each is called with (matrix, rows, y, weight, classes, seed, threads), the fields of a lesson
+PEERS: dict[str, Callable[..., Predict]] = {
+    "LightGBM": _lightgbm,
+    "XGBoost": _xgboost,
+    "HistGradientBoosting": _hist_gradient,
+    "CatBoost": _catboost,
+}
+USUAL = ("LightGBM", "XGBoost", "HistGradientBoosting")  # CatBoost is a large package: only where asked for

@@ -90,7 +90,7 @@ def explain(
     _check_names(score, immutable, "immutable")
     here, there = (float(value) for value in score.of_rows([own, other]))
     effects, errors = reasons_of(score, own, other, seed)
-    words = {line.feature: line.promise for line in _promises(score)}
+    words = {line.feature: line.promise for line in _promises(score, getattr(model, "_capped", ()))}
     reasons = [Reason(n, own[n], other[n], effects[n], errors[n], words.get(n, "")) for n in effects]
     reasons.sort(key=lambda reason: -abs(reason.effect))
     k = sum(not same_value(own[name], other[name]) for name in score.names)
@@ -124,9 +124,9 @@ def _check_names(score: Score, names: Collection[str], what: str) -> None:
         )
 
 
-def _promises(score: Score) -> list[Any]:
+def _promises(score: Score, capped: Collection[str]) -> list[Any]:
     """What is promised of the explained score: of the first of two classes the other way round."""
-    rows = list(SlopeTable.of(score.network))
+    rows = list(SlopeTable.of(score.network, capped))
     if score.network.n_outputs > 1:
         return [row for row in rows if row.output == str(score.label)]
     turned = {"increasing": "decreasing", "decreasing": "increasing"}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.errors import InputError
+from monolip.errors import InputError, PromiseWarning
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._tables import RawTable
 from monolip.input_columns import CategoryColumn
@@ -98,10 +98,12 @@ def _refit(subject: Subject, changes: Mapping[str, Any], learn: Rows, ask: Rows)
 
     assert subject.model is not None
     model = clone(subject.model).set_params(warm_start=False, verbose=0, **changes)
-    if not subject.labels:
-        return np.asarray(model.fit(learn.X, learn.y).predict(ask.X))
-    classes: NDArray[Any] = subject.model.classes_
-    model.fit(learn.X, classes[learn.y])
+    classes: NDArray[Any] | None = subject.model.classes_ if subject.labels else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PromiseWarning)  # told when the model itself was fitted
+        model.fit(learn.X, learn.y if classes is None else classes[learn.y])
+    if classes is None:
+        return np.asarray(model.predict(ask.X))
     return _spread(model.predict_proba(ask.X), np.searchsorted(classes, model.classes_), len(classes))
 
 

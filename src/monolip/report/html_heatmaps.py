@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from monolip.report._surface import Surface, surface_of
 from monolip.report.html_chart import Chart, worded_ticks
-from monolip.report.html_promises import focus_of
+from monolip.report.html_promises import focus_of, told_scale
 from monolip.report.html_shapes import sample_rows
 from monolip.report.html_subject import Subject
 from monolip.report.html_text import Html, plain, short, tag
@@ -36,8 +37,8 @@ def heatmaps(subject: Subject, importance: FloatArray) -> Html:
     maps = []
     for _, i, j in chosen:
         found = surface_of(subject.network, rows, i, j, output, spans=(spans[i], spans[j]))
-        maps.append(_map(subject, found, i, j))
-    words = f"{subject.scale} over two features, averaged over rows: the pairs that act together the most."
+        maps.append(_map(subject, replace(found, values=-found.values) if subject.is_turned else found, i, j))
+    words = f"{told_scale(subject)} over two features, averaged over rows: the pairs that act together the most."
     if subject.link == "logit":
         words += " The line is where the decision changes."
     return tag("div", tag("h3", "Pairs"), tag("p", words[0].upper() + words[1:]), tag("div", *maps, class_="charts"))

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -20,7 +17,7 @@ from monolip.report.html_promises import direction_of
 from monolip.report.html_subject import Subject
 from monolip.report.html_text import DASH, Html, data_island, join, plain, short, tag
 
-__all__ = ["page_of", "summary_of", "write_whole"]
+__all__ = ["page_of", "summary_of"]
 
 MOST_BYTES = 2**26  # of the certificate that travels in the page
 _NAV = {
@@ -90,17 +87,3 @@ def _policy(scripts: Sequence[str], style: str) -> str:
 
 def _resource(name: str) -> str:
     return (files("monolip.report") / "page" / name).read_text(encoding="utf-8")
-
-
-def write_whole(path: Path, text: str) -> Path:
-    """The file appears whole or not at all."""
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
-    return path

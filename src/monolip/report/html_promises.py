@@ -6,7 +6,7 @@ from monolip.certify.certificate import Claim
 from monolip.errors import CertificateError
 from monolip.estimators.slope_table import SlopeRow
 from monolip.report.html_subject import Subject
-from monolip.report.html_text import DASH, MINUS, Html, short_down, short_up, table, tag
+from monolip.report.html_text import DASH, Html, short_down, short_up, table, tag
 
 __all__ = [
     "answer_words",
@@ -16,6 +16,8 @@ __all__ = [
     "promises_section",
     "sentence_of",
     "told_direction",
+    "told_scale",
+    "told_slope",
 ]
 
 ARROWS = {"increasing": "↑", "decreasing": "↓", "flat": "→", "free": ""}
@@ -41,8 +43,23 @@ def direction_of(subject: Subject, feature: str, output: int = 0) -> str:
 
 def told_direction(subject: Subject, feature: str, output: int = 0) -> str:
     """The direction of what sentences are about, which may be the first of two classes."""
-    word = direction_of(subject, feature, output)
-    return {"increasing": "decreasing", "decreasing": "increasing"}.get(word, word) if subject.is_turned else word
+    return _told(subject, direction_of(subject, feature, output))
+
+
+def _told(subject: Subject, word: str) -> str:
+    """A word for the second of two classes, as one for the class that sentences are about."""
+    turned = {"increasing": "decreasing", "decreasing": "increasing"} if subject.is_turned else {}
+    return turned.get(word, word)
+
+
+def told_slope(subject: Subject, low: float, high: float) -> tuple[float, float]:
+    """A slope interval of log-odds of the second of two classes, as that of the class that sentences are about."""
+    return (-high, -low) if subject.is_turned else (low, high)
+
+
+def told_scale(subject: Subject) -> str:
+    """What those slopes are of."""
+    return f"log-odds of {subject.labels[0]}" if subject.is_turned else subject.scale
 
 
 def focus_of(subject: Subject) -> int:
@@ -80,17 +97,17 @@ def promises_section(subject: Subject, verdict: str) -> Html:
             sentence_of(subject, name, k))
         for name, k in directed[:60]
     ]  # fmt: skip
+    how = (
+        "and hold bit for bit in the scores below"
+        if all(_is_bitwise(subject, name, k) for name, k in directed)
+        else "of differences of logits, in exact arithmetic: the probabilities below follow them up to rounding"
+    )
     lead = (
         "These hold for every possible input, whatever the other columns are, not only near the data. They were proved "
-        "of the stored numbers, and hold bit for bit in the scores below."
+        f"of the stored numbers, {how}."
         if items
         else "No direction was asked for and none was found in the weights. Slopes are bounded as follows."
     )
-    if items and subject.is_turned:
-        one, two = subject.labels
-        lead += (
-            f" Slopes and curves are those of log-odds of {two}, where P({one}) = 1 {MINUS} P({two}) reads reversed."
-        )
     return tag(
         "section",
         tag("h2", "What it promises"),
@@ -102,33 +119,48 @@ def promises_section(subject: Subject, verdict: str) -> Html:
     )
 
 
+def _is_bitwise(subject: Subject, feature: str, output: int) -> bool:
+    """Whether the direction of P(class) follows from signs: its own logit goes one way, no other goes with it."""
+    if subject.link != "softmax":
+        return True
+    word = direction_of(subject, feature, output)
+    against = {"increasing": "decreasing", "decreasing": "increasing"}.get(word, word)
+    found = [subject.claims[feature, label].promise for label in subject.labels]
+    return all(one in ("flat", word if k == output else against) for k, one in enumerate(found))
+
+
 def _slope_table(subject: Subject) -> Html:
     several = subject.link == "softmax"
-    per = subject.scale
-    of = f" of P({subject.labels[1]})" if subject.link == "logit" else ""
-    head = ["feature", *(["class"] if several else []), f"direction{of}", "missing values", f"slope of {per}, per unit"]
+    of = f" of {answer_words(subject)}" if subject.link == "logit" else ""
+    head = ["feature", *(["class"] if several else []), f"promised{of}", f"certified{of}", "missing values"]
+    head += [f"certified slope of {told_scale(subject)}, per unit"]
     odds = bool(subject.labels)
     head += ["|change of P| per unit, at most"] if odds else []
     rows = [_slope_row(subject, row, several, odds) for row in list(subject.slopes)[:MOST_ROWS]]
-    note = "A slope interval holds for every pair of inputs that differ in that number only; it is exact arithmetic."
-    words = f"Proved slopes of {len(subject.names)} features"
+    note = (
+        "Promised is what was asked for before the fit: a direction, a bounded slope, or nothing (free). Certified is "
+        "what was proved of the model that came out, which may be more: a feature nobody asked anything of has a slope "
+        "that is bounded, too, and may turn out to have a direction. A certified slope holds for every pair of inputs "
+        "that differ in that number only; it is exact arithmetic."
+    )
+    words = f"What was promised and what is certified of {len(subject.names)} features"
     return tag("div", table(head, rows, words, numeric=len(head) - 1 - odds), tag("p", note, class_="note"))
 
 
 def _slope_row(subject: Subject, row: SlopeRow, several: bool, odds: bool) -> list[object]:
     claim: Claim = subject.claims[row.feature, row.output]
     k = subject.labels.index(row.output) if several else 0
-    word = direction_of(subject, row.feature, k)
-    asked = row.promise.split()[0] in ("increasing", "decreasing", "flat")
-    told = word if asked or word == "free" else f"{word} (not asked for, found in the weights)"
-    wanted = "" if row.promised is None else f", asked: {_interval(*row.promised)}"
-    kind = row.promise.partition(" ")[2]  # "(category)" or nothing
     low, high = claim.lower, claim.upper
-    slope = DASH if low is None or high is None else _interval(low, high)
-    steepest = None if low is None or high is None else max(abs(low), abs(high)) / 4 if not several else row.probability
+    word = told_direction(subject, row.feature, k)
+    arrow = f"{ARROWS[word]}\N{NO-BREAK SPACE}" if ARROWS[word] else ""
+    proved = "bounded" if word == "free" and low is not None else word
+    first, gap, kind = row.promise.partition(" ")  # "(category)", or nothing
+    asked = _told(subject, first) + gap + kind
+    asked += "" if row.promised is None else f", {_interval(*told_slope(subject, *row.promised))}"
+    slope = DASH if low is None or high is None else _interval(*told_slope(subject, low, high))
     cells: list[object] = [subject.with_unit(row.feature), *([row.output] if several else [])]
-    cells += [f"{ARROWS[word]} {told} {kind}".strip() + wanted, _MISSING.get(claim.missing or "", DASH), slope]
-    return cells + ([short_up(steepest)] if odds else [])
+    cells += [asked, arrow + proved, _MISSING.get(claim.missing or "", DASH), slope]
+    return cells + ([short_up(row.probability)] if odds else [])
 
 
 def _interval(low: float, high: float) -> str:

@@ -11,13 +11,14 @@ from monolip.errors import InputError
 from monolip.report.html_groups import Groups, groups_section, read_groups, without_groups
 from monolip.report.html_heatmaps import heatmaps
 from monolip.report.html_judging import Plan, judge
-from monolip.report.html_page import page_of, summary_of, write_whole
+from monolip.report.html_page import page_of, summary_of
 from monolip.report.html_promises import checker_verdict, promises_section
 from monolip.report.html_quality import quality_section
 from monolip.report.html_robustness import robustness_section
 from monolip.report.html_shapes import importance_of, shapes_section
 from monolip.report.html_subject import Subject, network_of, subject_of
 from monolip.report.html_whatif import page_data, whatif_section
+from monolip.sealed_file import write_whole
 
 __all__ = ["write_report"]
 
@@ -76,7 +77,8 @@ def write_report(
     headline = title if title is not None else f"Model report: {target or type(model).__name__}"
     summary = summary_of(subject, headline, judgement, verdict)
     text = page_of(subject, headline, page_data(subject, importance), [summary, *sections])
-    return write_whole(Path(path), text)
+    write_whole(Path(path), text.encode())
+    return Path(path)
 
 
 def _read(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from monolip.estimators._tables import RawColumn, RawTable
 from monolip.input_columns import CategoryColumn
 from monolip.report._shape import Shape, shape_of, typical_row
 from monolip.report.html_chart import Chart, legend
-from monolip.report.html_promises import ARROWS, direction_of, focus_of
+from monolip.report.html_promises import ARROWS, focus_of, told_direction, told_scale, told_slope
 from monolip.report.html_subject import Subject
 from monolip.report.html_text import Html, plain, short, tag
 
@@ -50,14 +52,14 @@ def shapes_section(subject: Subject, importance: FloatArray, heatmaps: Html) -> 
     keys = legend(
         ("ours", "model, mean over rows" if several else "model, at a typical row"),
         *([("band", "middle half of the rows")] if several else []),
-        ("cone", "where proved slopes allow it, from the median"),
+        ("cone", "where certified slopes allow it, from the median"),
         *([("density", "where the data is")] if several else []),
     )
     left = len(order) - len(shown)
     more = tag("p", f"The {left} features that matter least are not drawn.", class_="note") if left else ""
     of = f" of {subject.labels[focus_of(subject)]}" if subject.link == "softmax" else ""
     rest = "the others as they are in the rows" if several else "the others at a typical value"
-    words = f"Curves show {subject.scale}{of} along one feature, {rest}. The curve cannot leave its cone."
+    words = f"Curves show {told_scale(subject)}{of} along one feature, {rest}. The curve cannot leave its cone."
     return tag(
         "section",
         tag("h2", "What it learned"),
@@ -88,7 +90,7 @@ def _importance_bars(subject: Subject, importance: FloatArray, shown: list[int],
             )
         )
     how = "the column is shuffled between rows" if several else "it crosses its range at a typical row"
-    words = f"How far {subject.scale} moves on average when {how}."
+    words = f"How far {told_scale(subject)} moves on average when {how}."
     return tag("div", tag("h3", "Importance"), tag("p", words), tag("ul", *items, class_="bars"))
 
 
@@ -98,16 +100,18 @@ def _curve(subject: Subject, j: int) -> Html:
     column, name = network.inputs.columns[j], subject.names[j]
     output = focus_of(subject)
     shape = shape_of(network, sample_rows(subject), j, output, subject.span(j))
+    if subject.is_turned:
+        shape = replace(shape, curves=-shape.curves, missing=None if shape.missing is None else -shape.missing)
     is_category = isinstance(column, CategoryColumn)
     words = [plain(point, 14) if is_category else short(float(point)) for point in shape.points]
     x = np.arange(len(words), dtype=np.float64) if not shape.is_curve else shape.points
     names = None if shape.is_curve else words + (["missing"] if shape.missing is not None else [])
     low, high = _limits(shape)
     ends = (float(x[0]), float(x[-1])) if shape.is_curve else (-0.5, len(names or ()) - 0.5)
-    direction = direction_of(subject, name, output)
+    direction = told_direction(subject, name, output)
     told = f"{name}, {direction}" if direction != "free" else name
     chart = Chart(f"Response curve of {told}", ends, (low, high), x_label=subject.with_unit(name),
-                  y_label=subject.scale, x_names=names)  # fmt: skip
+                  y_label=told_scale(subject), x_names=names)  # fmt: skip
     if shape.is_curve:
         _density(chart, subject, j)
         _cone(chart, subject, name, shape)
@@ -138,8 +142,9 @@ def _cone(chart: Chart, subject: Subject, name: str, shape: Shape) -> None:
     if claim.lower is None or claim.upper is None:
         return
     away, start = shape.points - shape.points[shape.apex], shape.mean[shape.apex]
+    low, high = told_slope(subject, claim.lower, claim.upper)
     with np.errstate(over="ignore"):  # far outside the picture
-        edges = np.sort([start + claim.lower * away, start + claim.upper * away], axis=0).clip(-1e300, 1e300)
+        edges = np.sort([start + low * away, start + high * away], axis=0).clip(-1e300, 1e300)
     chart.area(shape.points, edges[0], edges[1], "cone")
 
 

@@ -115,7 +115,7 @@ def subject_of(
     assert network.inputs is not None
     estimator = model if isinstance(model, MonotonicBase) else None
     certificate = estimator.certificate_ if estimator is not None else certify(network)
-    slopes = estimator.slopes_ if estimator is not None else SlopeTable.of(network)
+    slopes = estimator.slopes_ if estimator is not None else SlopeTable.of(network, certificate=certificate)
     words = dict(units or {})
     unknown = [name for name in words if name not in network.inputs.names]
     if unknown:

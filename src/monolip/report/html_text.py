@@ -32,6 +32,7 @@ __all__ = [
 
 DASH, MINUS = "\u2013", "\u2212"  # where there is no number; and the sign people write
 LONG = 30  # rows of a table that are shown without scrolling
+MUCH = 24  # characters of a head that get a column of some width, whatever the screen
 MOST = 120  # characters of one string of the user's
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
@@ -79,7 +80,10 @@ def join(parts: Iterable[object], between: str = "") -> Html:
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], caption: str, *, numeric: int = 1) -> Html:
     """A table with a caption; the first cell of a row heads it; cells from number `numeric` on are numbers."""
-    heads = [tag("th", cell, scope="col", class_="num" if j >= numeric else None) for j, cell in enumerate(head)]
+    heads = []
+    for j, cell in enumerate(head):
+        words = ("num" if j >= numeric else "", "much" if len(str(cell)) > MUCH else "")
+        heads.append(tag("th", cell, scope="col", class_=" ".join(filter(None, words)) or None))
     lines = []
     for row in rows:
         cells = [tag("th", row[0], scope="row")]

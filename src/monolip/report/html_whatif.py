@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.report._shape import typical_row
-from monolip.report.html_promises import answer_words, direction_of, told_direction
+from monolip.report.html_promises import answer_words, direction_of, told_direction, told_scale, told_slope
 from monolip.report.html_robustness import spread_of
 from monolip.report.html_scorer import scorer_data
 from monolip.report.html_subject import Subject
@@ -65,7 +65,7 @@ def _feature(subject: Subject, j: int, spread: dict[str, float], start: Any) -> 
         "stops": stops,
         "whole": all(float(stop).is_integer() for stop in [*stops, float(start)]),
         "spread": spread[name],
-        "missing": column.missing is not None,
+        "missing": _asks_missing(subject, j),
         "start": _tidy(float(start)),
     }
 
@@ -172,7 +172,8 @@ def _field(subject: Subject, j: int) -> Html:
     if isinstance(column, CategoryColumn):
         n = len(column.categories)
         options = [tag("option", plain(c, 60), value=str(k)) for k, c in enumerate(column.categories[:MOST_OPTIONS])]
-        options += [tag("option", "any other", value=str(n)), tag("option", "missing", value=str(n + 1))]
+        options.append(tag("option", "any other", value=str(n)))
+        options += [tag("option", "missing", value=str(n + 1))] if _asks_missing(subject, j) else []
         inputs = tag("select", *options, id=f"value-{j}", aria_describedby=f"hint-{j}")
     else:
         told_by = {"aria_describedby": f"hint-{j}"}
@@ -180,8 +181,18 @@ def _field(subject: Subject, j: int) -> Html:
         slider = tag("input", type="range", id=f"slider-{j}", aria_label=f"{name}, slider", **ends, **told_by)
         number = tag("input", type="number", step="any", id=f"value-{j}", aria_describedby=f"hint-{j}")
         gone = tag("label", tag("input", type="checkbox", id=f"missing-{j}"), "missing", class_="missing")
-        inputs = tag("div", slider, number, gone if _may_miss(column) else "", class_="inputs")
+        inputs = tag("div", slider, number, gone if _asks_missing(subject, j) else "", class_="inputs")
     return tag("div", label, inputs, hint, class_="field", data_feature=str(j))
+
+
+def _asks_missing(subject: Subject, j: int) -> bool:
+    """Whether "missing" means something of its own: values were missing in training, or a rule was asked for."""
+    assert subject.network.inputs is not None
+    column = subject.network.inputs.columns[j]
+    if isinstance(column, CategoryColumn):  # the last row of its table is "missing", the one before "any other"
+        return not np.array_equal(column.table[-1], column.table[-2])
+    claim = subject.claims[subject.names[j], subject.labels[0] if subject.link == "softmax" else ""]
+    return _may_miss(column) and (column.present is not None or claim.missing in ("lowest", "highest"))
 
 
 def _may_miss(column: NumericColumn) -> bool:
@@ -217,8 +228,9 @@ def _hint(subject: Subject, j: int) -> str:
         return " ".join(_capital(words) for words in found[:3])
     claim = subject.claims[name, subject.labels[0] if subject.link == "softmax" else ""]
     if claim.lower is None or claim.upper is None:
-        return "No direction is promised for this category."
+        return "Free: no direction is promised for this category."
     if subject.link == "softmax":
         return "No direction is promised; its slopes are bounded."
-    slopes = f"{short_down(claim.lower, 3)} to {short_up(claim.upper, 3)}"
-    return f"No direction is promised. One unit more moves {subject.scale} by {slopes}."
+    low, high = told_slope(subject, claim.lower, claim.upper)
+    slopes = f"{short_down(low, 3)} to {short_up(high, 3)}"
+    return f"No direction is promised. One unit more moves {told_scale(subject)} by {slopes} (certified)."

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from monolip.estimators._tables import RawTable
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
-from monolip.report._model import network_to_draw, rows_to_draw, unit_of, wanted_features, wanted_output
+from monolip.report._model import (
+    Intervals,
+    certified_slopes,
+    network_to_draw,
+    rows_to_draw,
+    unit_of,
+    wanted_features,
+    wanted_output,
+)
 from monolip.report._shape import Shape, shape_of, typical_row
 from monolip.report.style import BLUE, ORANGE, RED, legend_below, panels, styled
 from monolip.rounding import interval_text
@@ -34,10 +42,10 @@ def plot_shapes(
     n_columns: int = 3,
     figure: Any = None,
 ) -> Any:
-    """One panel a feature: f along the feature, other features fixed, in a cone of the slopes it provably has.
+    """One panel a feature: f along the feature, other features fixed, in a cone of its certified slopes.
 
     Curves reach as far as the training data did; columns of one or two values and categories are points. A model with
-    a state "missing" shows it at the right. The cone opens at the median.
+    a state "missing" shows it at the right. The cone opens at the median. With rows, each thin line is one of them.
 
     Args:
         model: a fitted MonotonicRegressor or MonotonicClassifier, or a FrozenNetwork that takes raw columns.
@@ -46,20 +54,28 @@ def plot_shapes(
         n_columns: panels side by side. figure: a matplotlib figure to draw in; None for a new one.
 
     Returns: the matplotlib axes, one a feature, shape (n,); axes[0].figure.savefig saves them.
-    f is in the units of the slopes: target units, log units or log-odds.
+    f is what slopes are of: the prediction, its logarithm, or log-odds, as the axis says.
     """
     network = network_to_draw(model, "plot_shapes")
     assert network.inputs is not None
     wanted, k = wanted_features(features, network.inputs.names), wanted_output(network, output)
     table = typical_row(network) if X is None else rows_to_draw(model, network, X, MAX_CURVES)
+    proved = certified_slopes(model, network, k)
     axes = panels(len(wanted), n_columns, figure)
     for axis, name in zip(axes, wanted, strict=True):
-        _panel(axis, network, table, network.inputs.names.index(name), k)
-    legend_below(axes, min(n_columns, len(wanted)))
+        _panel(axis, network, table, network.inputs.names.index(name), k, proved)
+    across = min(n_columns, len(wanted))
+    axes[0].figure.suptitle(_title(table, is_narrow=across < 2), fontsize=10)
+    legend_below(axes, across)
     return axes
 
 
-def _panel(axis: Any, network: FrozenNetwork, table: RawTable, j: int, output: int) -> None:
+def _title(table: RawTable, is_narrow: bool) -> str:
+    rest = "at a typical row" if table.n_rows == 1 else f"as in {table.n_rows} rows"
+    return f"What the model learned:{chr(10) if is_narrow else ' '}one feature moves, the others stay {rest}"
+
+
+def _panel(axis: Any, network: FrozenNetwork, table: RawTable, j: int, output: int, proved: Intervals) -> None:
     assert network.inputs is not None
     column, shape = network.inputs.columns[j], shape_of(network, table, j, output)
     is_category = isinstance(column, CategoryColumn)
@@ -67,11 +83,13 @@ def _panel(axis: Any, network: FrozenNetwork, table: RawTable, j: int, output: i
     low, high = _limits(shape)
     if isinstance(column, CategoryColumn):
         axis.set_title("category" + (", ordered" if column.ordered else ""), fontsize=9)
+    elif column.name in proved:
+        _cone(axis, *proved[column.name], shape)
     else:
-        _cone(axis, network, j, output, shape)
+        axis.set_title("free: nothing is certified", fontsize=9)
     if shape.is_curve:
-        for curve in shape.curves if len(shape.curves) > 1 else ():
-            axis.plot(x, curve, color=_CURVE, alpha=0.12, linewidth=0.7)
+        for at, curve in enumerate(shape.curves if len(shape.curves) > 1 else ()):
+            axis.plot(x, curve, color=_CURVE, alpha=0.12, linewidth=0.7, label=None if at else "model, at each row")
         axis.plot(x, shape.mean, color=_CURVE, linewidth=2, label=_mean_words(shape))
     else:
         _points(axis, x, shape.curves, _CURVE, _mean_words(shape))
@@ -115,17 +133,13 @@ def _limits(shape: Shape) -> tuple[float, float]:
     return low - margin * room, high + margin * room
 
 
-def _cone(axis: Any, network: FrozenNetwork, j: int, output: int, shape: Shape) -> None:
+def _cone(axis: Any, lower: float, upper: float, shape: Shape) -> None:
     """All values that slopes in [lower, upper] allow, starting from the mean at the median of the data."""
-    assert network.inputs is not None
-    slopes = network.raw_slopes.for_output(output)
-    at = (slopes.feature_names or ()).index(network.inputs.names[j])
-    lower, upper = float(slopes.lower[at]), float(slopes.upper[at])
-    axis.set_title(f"slope in {interval_text(lower, upper, 3)}", fontsize=9)
+    axis.set_title(f"certified slope {interval_text(lower, upper, 3)}", fontsize=9)
     if shape.is_curve:
         away, start = shape.points - shape.points[shape.apex], shape.mean[shape.apex]
         edges = np.sort([start + lower * away, start + upper * away], axis=0)
-        words = "slopes the model can have, from the median"
+        words = "where certified slopes allow it, from the median"
         axis.fill_between(shape.points, *edges, color=_CONE, alpha=0.15, linewidth=0, label=words)
 
 

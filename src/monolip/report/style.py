@@ -101,4 +101,6 @@ def legend_below(axes: Any, n_columns: int) -> None:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if found:
-        axes[0].figure.legend(found.values(), found.keys(), loc="outside lower center", ncol=max(1, n_columns))
+        legend = axes[0].figure.legend(found.values(), found.keys(), loc="outside lower center", ncol=max(1, n_columns))
+        for line in legend.get_lines():
+            line.set_alpha(None)  # one faint line of many would not be seen

@@ -1,5 +1,5 @@
 "use strict";
-/* Light and dark, and the certificate as a file. */
+/* Light and dark, tables wider than the page, and the certificate as a file. */
 (() => {
   const root = document.documentElement, button = document.getElementById("theme");
   const dark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
@@ -18,6 +18,16 @@
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
   show();
+
+  for (const box of document.querySelectorAll(".scroll")) { // without this line people miss the last columns
+    const look = () => {
+      box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 2);
+      box.classList.toggle("end", box.scrollLeft + box.clientWidth >= box.scrollWidth - 2);
+    };
+    new ResizeObserver(look).observe(box);
+    box.addEventListener("scroll", look, { passive: true });
+    look();
+  }
 
   document.getElementById("save-certificate").addEventListener("click", () => {
     const text = document.getElementById("certificate").textContent;
