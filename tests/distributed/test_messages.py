@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,74 @@ def test_numbers_of_any_kind_pass() -> None:
 
 
 def test_long_errors_of_a_cluster_are_shortened_to_their_ends() -> None:
-    text = "\n".join(["Training failed", "[Rank 1]", *["Traceback"] * 50, "MemoryError", "no memory left"])
-    assert ray_fit._short(RuntimeError(text)) == "Training failed / [Rank 1] / MemoryError / no memory left"
+    text = "\n".join(["Training failed", "of something", *["Traceback"] * 50, "MemoryError", "no memory left"])
+    assert ray_fit._short(RuntimeError(text)) == "Training failed / of something / MemoryError / no memory left"
+
+
+def test_a_worker_that_died_is_told_before_those_that_lost_it() -> None:
+    lost = ["[Rank 0,2 Error Snippet]:", "Traceback", "RuntimeError: connection closed by peer"]
+    dead = [
+        "[Rank 1 Error Snippet]:",
+        "The actor died unexpectedly.",
+        "Worker exit detail: the OOM killer " + 900 * ".",
+    ]
+    said = ray_fit._short(RuntimeError("\n".join(["Training failed due to worker errors:", *lost, *dead])))
+    assert said.startswith("[Rank 1] Worker exit detail: the OOM killer ....")
+    assert said.endswith(" / [Rank 0,2] RuntimeError: connection closed by peer")
 
 
 def test_without_ray_the_error_is_the_line_that_installs_it() -> None:
     code = "import sys; sys.modules['ray'] = None\nimport monolip.distributed"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'pip install "monolip[ray]"' in run.stderr
+
+
+def test_a_bad_file_of_a_dataset_is_found_and_what_cannot_be_seen_is_not_judged(tmp_path: Path) -> None:
+    from monolip.distributed.bad_files import what_is_wrong_with_files
+
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    for k in range(3):
+        parquet.write_table(arrow.table({"x": np.arange(900.0) + k, "y": np.arange(900.0)}), tmp_path / f"{k}.parquet")
+
+    class Dataset:
+        def __init__(self, *more: str) -> None:
+            self.files = [*map(str, tmp_path.glob("*.parquet")), *more]
+
+        def input_files(self) -> list[str]:
+            return self.files
+
+    bad, good = tmp_path / "1.parquet", (tmp_path / "1.parquet").read_bytes()
+    assert what_is_wrong_with_files(Dataset(), ["x", "y"]) is None
+    bad.write_bytes(good[:1000] + bytes(2000) + good[3000:])
+    assert "1.parquet cannot be read" in (what_is_wrong_with_files(Dataset(), ["x", "y"]) or "")
+    assert what_is_wrong_with_files(Dataset("s3://bank/a.parquet"), ["x", "y"]) is None
+    parquet.write_table(arrow.table({"x": ["a"], "y": [0.0]}), bad)
+    assert "'x' holds strings" in (what_is_wrong_with_files(Dataset(), ["x", "y"]) or "")
+    parquet.write_table(arrow.table({"y": [0.0]}), bad)
+    assert "1.parquet has no 'x'" in (what_is_wrong_with_files(Dataset(), ["x", "y"]) or "")
+    assert what_is_wrong_with_files(object(), ["x"]) is None
+
+
+def test_ray_tells_which_files_a_dataset_is_made_of(tmp_path: Path) -> None:
+    """By a plan that is not public; test_ray_fit asks a real one."""
+    from monolip.distributed.bad_files import _paths_of
+
+    class Step:
+        def __init__(self, *before: Any) -> None:
+            self.input_dependencies = list(before)
+
+    class ListFiles(Step):
+        paths = ("loans",)
+
+    class ReadFiles(Step):
+        pass
+
+    class Project(Step):
+        pass
+
+    class Dataset:
+        def __init__(self, dag: Any) -> None:
+            self._logical_plan = type("Plan", (), {"dag": dag})
+
+    assert _paths_of(Dataset(ReadFiles(ListFiles()))) == ["loans"]
+    assert _paths_of(Dataset(Project(ReadFiles(ListFiles())))) == []  # its columns may have other names

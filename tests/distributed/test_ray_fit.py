@@ -93,18 +93,52 @@ def test_a_killed_worker_is_replaced_and_the_fit_finishes(cluster: Any, tmp_path
     assert epochs in ([1, 2, 3, 4], [1, 2, 2, 3, 4]), "the first epoch was kept"
 
 
-def test_workers_that_keep_failing_are_named_and_the_checkpoint_stays(cluster: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("killed", "words"), [(False, "no memory left on this worker"), (True, "OOM killer")])
+def test_workers_that_keep_failing_are_named_and_the_checkpoint_stays(
+    killed: bool, words: str, cluster: Any, tmp_path: Path
+) -> None:
     (tmp_path / "table").mkdir()
 
     def always(rank: int, epochs: int, loss: float) -> None:
-        if epochs >= 2:
+        """Out of memory: as Python meets it, and as the system ends it."""
+        if rank == 1 and epochs >= 2:
+            if killed:
+                os.kill(os.getpid(), signal.SIGKILL)
             raise MemoryError("no memory left on this worker")
 
     options = {"hidden": (8, 8), "workers": 2, "storage": tmp_path / "runs", "max_failures": 0}
-    with pytest.raises(distributed.WorkerError, match="no memory left on this worker") as caught:
+    with pytest.raises(distributed.WorkerError, match=words) as caught:
         distributed.fit_on_ray(dataset(tmp_path / "table"), "score", SLOPES, PLAN, on_epoch=always, **options)
-    assert "rank" in str(caught.value).lower()
+    assert "Rank 1" in str(caught.value)
     done = distributed.fit_on_ray(dataset(tmp_path / "table"), "score", SLOPES, PLAN, **options)
+    check_same(done.network, done.losses)
+
+
+@pytest.mark.parametrize("damage", ["pages", "column"])
+def test_a_bad_file_is_named_and_the_checkpoint_stays(damage: str, cluster: Any, tmp_path: Path) -> None:
+    import pandas
+    import ray.data
+
+    folder = tmp_path / "table"
+    folder.mkdir()
+    table, bad = dataset(folder), folder / "part-1.parquet"
+    good = bad.read_bytes()
+    options = {"hidden": (8, 8), "workers": 2, "storage": tmp_path / "runs", "max_failures": 0}
+
+    def stop(rank: int, epochs: int, loss: float) -> None:
+        if epochs >= 2:
+            raise RuntimeError("stopped")
+
+    with pytest.raises(distributed.WorkerError, match="stopped"):
+        distributed.fit_on_ray(table, "score", SLOPES, PLAN, on_epoch=stop, **options)
+    if damage == "pages":
+        bad.write_bytes(good[:100] + bytes(1400) + good[1500:])
+    else:
+        pandas.read_parquet(bad).drop(columns=["debt"]).to_parquet(bad)
+    with pytest.raises(distributed.WorkerError, match=r"part-1.parquet (cannot be read|has no 'debt')"):
+        distributed.fit_on_ray(ray.data.read_parquet(str(folder)), "score", SLOPES, PLAN, **options)
+    bad.write_bytes(good)
+    done = distributed.fit_on_ray(ray.data.read_parquet(str(folder)), "score", SLOPES, PLAN, **options)
     check_same(done.network, done.losses)
 
 

@@ -111,6 +111,13 @@ def test_values_that_cannot_be_learned_from(folder):
     refused(folder, r"part-1.parquet: targets are known; got null in column 'y'")
 
 
+def test_a_file_is_named_in_a_short_stream_too(folder):
+    change(folder, lambda t: t.set_column(0, "a", pa.array(np.full(len(t), np.inf))))
+    refused(folder, r"part-1.parquet: inputs must be finite")
+    change(folder, lambda t: t.set_column(0, "a", pa.array(np.full(len(t), -1.0))))
+    refused(folder, r"part-0.parquet: sample weights are at least 0", sample_weight="b")
+
+
 def test_infinite_numbers_and_negative_weights_in_a_long_stream(monkeypatch, tmp_path):
     shrink(monkeypatch)
     columns = {**numbers(3000), "w": np.ones(3000)}

@@ -30,11 +30,15 @@ LABELS = rng.choice(np.array(["u", "v", "w", None], object), N)
 CLASSES = rng.choice(["no", "yes", "rarely"], N, p=[0.7, 0.29, 0.01])
 
 
+def positions(k: int) -> np.ndarray:
+    return np.arange(k * SIZE, (k + 1) * SIZE, dtype=np.uint64)
+
+
 def batch(k: int) -> Batch:
     rows = slice(k * SIZE, (k + 1) * SIZE)
     table = RawTable((RawColumn("x", NUMBERS[rows]), RawColumn("l", LABELS[rows])), True, SIZE)
     weight = np.where(np.arange(rows.start, rows.stop) % 17 == 0, 0.0, 1.0)
-    return Batch(k * SIZE, table, CLASSES[rows].astype(object), weight, np.zeros(SIZE))
+    return Batch(positions(k), table, CLASSES[rows].astype(object), weight, np.zeros(SIZE))
 
 
 def passed(order, capacity: int = 500) -> Sample:
@@ -80,7 +84,7 @@ def test_many_kinds_stay_within_four_samples_whatever_the_order():
         for k in order:
             labels = np.arange(k * SIZE, (k + 1) * SIZE) % 23
             table = RawTable((RawColumn("x", NUMBERS[:SIZE]),), True, SIZE)
-            sample.add(Batch(k * SIZE, table, labels, np.ones(SIZE), np.zeros(SIZE)))
+            sample.add(Batch(positions(k), table, labels, np.ones(SIZE), np.zeros(SIZE)))
         assert sum(len(bottom.taken()[0]) for bottom in sample.strata.values()) <= 4 * 40
         cells, weight = sampled_cells(sample)
         assert abs(weight.sum() - N) < 1e-9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,10 @@ def table(rows: int = 515) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fitted(epochs: int = 3, model: Any = None, **options: Any) -> Fit:
-    checkpoint, on_epoch = options.pop("checkpoint", None), options.pop("on_epoch", None)
+    how = {name: options.pop(name) for name in ("checkpoint", "checkpoint_seconds", "on_epoch") if name in options}
     model = start_network(SLOPES, hidden=(8, 8)) if model is None else model
     plan = FitPlan(epochs=epochs, batch=64, lanes=4, **options)
-    return fit(model, *table(), plan, checkpoint=checkpoint, on_epoch=on_epoch)
+    return fit(model, *table(), plan, **how)
 
 
 @given(
@@ -95,6 +96,24 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path, stop: i
     assert numbers == list(range(stop + 1, 4)), "no epoch twice"
     assert fitted(checkpoint=path).network.digest == straight.network.digest, "nothing left to do"
     assert not list(tmp_path.glob(".monolip-*")), "no litter"
+
+
+def test_short_epochs_need_not_all_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    home = import_module("monolip.nn.fit")
+    original = home.save_state
+
+    def save(path: Any, model: Any, optimiser: Any, plan: FitPlan, n_rows: int, losses: list[float]) -> None:
+        written.append(len(losses))
+        original(path, model, optimiser, plan, n_rows, losses)
+
+    monkeypatch.setattr(home, "save_state", save)
+    fitted(epochs=5, checkpoint=tmp_path / "a")
+    assert written == [1, 2, 3, 4, 5]
+    written.clear()
+    straight = fitted(epochs=5, checkpoint=tmp_path / "b", checkpoint_seconds=3600.0)
+    assert written == [1, 5], "the first, and the last"
+    assert fitted(epochs=5, checkpoint=tmp_path / "b").network.digest == straight.network.digest
 
 
 @pytest.mark.parametrize("change", ["plan", "promise", "shape", "rows", "cut", "zeros", "empty"])

@@ -18,7 +18,7 @@ import torch
 from monolip import FrozenNetwork
 from monolip.certify import certify
 from monolip.errors import InputError
-from monolip.nn.fit_group import add_up, everywhere_the_same, process_group, rank_and_world
+from monolip.nn.fit_group import add_up, everywhere_the_same, process_group, rank_0_says, rank_and_world
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "torchrun_fit.py"
@@ -68,7 +68,8 @@ def test_torchrun_restarts_a_killed_process_and_nothing_is_lost(tmp_path: Path) 
     program = tmp_path / "killed.py"
     program.write_text(
         "import os, pathlib, runpy, signal, sys\n"
-        "import monolip.nn.fit as home\n"
+        "import importlib\n"
+        "home = importlib.import_module('monolip.nn.fit')\n"
         "real, mark = home.fit, pathlib.Path('killed')\n"
         "def fit(*args, on_epoch, **options):\n"
         "    def tell(epoch):\n"
@@ -93,6 +94,17 @@ def test_a_process_alone_is_its_own_group(monkeypatch: pytest.MonkeyPatch) -> No
         assert place == rank_and_world() == (0, 1)
     assert add_up(torch.ones(1)).item() == 1.0
     everywhere_the_same("00" * 32, torch.device("cpu"))
+    assert rank_0_says(True)
+    assert not rank_0_says(False)
+
+
+def test_one_clock_decides_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 0's answer reaches a process that would have said the opposite."""
+    monkeypatch.setattr("monolip.nn.fit_group.rank_and_world", lambda: (1, 2))
+    monkeypatch.setattr("torch.distributed.get_backend", lambda: "gloo")
+    for answer in (True, False):
+        monkeypatch.setattr("torch.distributed.broadcast", lambda told, source, answer=answer: told.fill_(answer))
+        assert rank_0_says(not answer) is answer
 
 
 def test_processes_that_came_to_different_networks_say_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import sys
@@ -39,6 +40,7 @@ def file_digest(path: Path) -> str:
 def read_data(path: Path, *, encoding: str = "utf-8", separator: str | None = None, decimal: str = ".") -> Table:
     """A table with distinct column names and at least one row. "-" is CSV from standard input."""
     arrow = require_pyarrow()
+    _refuse_stream(path)
     if str(path) == "-" and sys.stdin is None:
         raise InputError("- is a table from standard input; got a closed one; name a file.")
     source: Any = io.BytesIO(sys.stdin.buffer.read()) if str(path) == "-" else path
@@ -85,6 +87,16 @@ def pick_features(table: Table, model: Any, path: Path) -> Table:
             near = nearest(name, table.column_names)
             raise InputError(f"a table has the columns {path.name} was fitted on; got one without {name!r}; {near}")
     return table.select(names)
+
+
+def _refuse_stream(path: Path) -> None:
+    """Only `fit` and `predict` read more than memory holds."""
+    if path.is_dir() or (not path.exists() and glob.has_magic(str(path))):
+        kind = "a folder" if path.is_dir() else "a pattern"
+        raise InputError(
+            f"here a table is one file, read whole; got {str(path)!r}, which is {kind}; name one of its files (monolip "
+            "fit and monolip predict read folders of any size)."
+        )
 
 
 def _head(path: Path) -> bytes:

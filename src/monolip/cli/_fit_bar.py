@@ -11,6 +11,7 @@ from typing import Any, Self
 __all__ = ["FitBar"]
 
 DECIDING = 4  # members that are trained together and decide how far to go; further ones follow
+_STAGES = {"pass": "looking at all rows once", "training": "training on all rows", "judging": "judging"}
 
 
 class FitBar:
@@ -24,7 +25,7 @@ class FitBar:
         self.wanted = sys.stderr.isatty() and not quiet
         self.n_members, self.loss = n_members, ""
         self.deadline = None if time_budget is None else time.monotonic() + time_budget
-        self.lock, self.round = Lock(), (-1, False)
+        self.lock, self.round, self.what = Lock(), (-1, False), ""
         self.members: dict[int, tuple[int, int]] = {}
         self.bar: Any = None
 
@@ -47,6 +48,20 @@ class FitBar:
         if self.bar is not None:
             self.bar.stop()
 
+    def stage(self, what: str, done: int, of: int, loss: float | None = None) -> None:
+        """A pass over a stream: the bar is about all of it."""
+        if self.bar is None:
+            return
+        with self.lock:
+            if self.what != what:
+                self.what, self.round = what, (-1, False)
+                self.bar.reset(self.task, total=of, more="")
+            more = "left" if loss is None else f"left at most; loss {loss:.4g}"
+            self.bar.update(self.task, description=_STAGES[what], completed=done, total=of, more=more + self._budget())
+
+    def _budget(self) -> str:
+        return "" if self.deadline is None else f"; budget {max(0.0, self.deadline - time.monotonic()):.0f} s"
+
     def update(self, job: Any, standing: Any) -> None:
         if self.bar is None:
             return
@@ -59,9 +74,7 @@ class FitBar:
             expected = self.n_members - DECIDING if follower else min(self.n_members, DECIDING)
             if standing.best_loss is not None:
                 self.loss = f"; loss {standing.best_loss:.4g}"
-            more = f"left in this round{self.loss}"
-            if self.deadline is not None:
-                more += f"; budget {max(0.0, self.deadline - time.monotonic()):.0f} s"
+            more = f"left in this round{self.loss}{self._budget()}"
             text = f"training{' more' if follower else ''}, round {job.rung + 1}"
             done, total = sum(step for step, _ in self.members.values()), standing.n_steps * max(1, expected)
             self.bar.update(self.task, description=text, completed=done, total=total, more=more)

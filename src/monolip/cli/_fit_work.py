@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -18,11 +19,14 @@ from monolip.cli._fit_bar import FitBar
 from monolip.cli._looks import require_no_dressed_numbers
 from monolip.cli._metrics import judge
 from monolip.cli._names import require_columns, split_names
+from monolip.cli._streams import is_stream
 from monolip.cli._target import Rows, read_target, read_weight, split_rows
-from monolip.errors import CheckpointError, InputError
+from monolip.errors import CheckpointError, InputError, PromiseWarning
 from monolip.estimators._against_data import against_the_data
 
-__all__ = ["Fit", "FitPlan", "carry_out", "prepare"]
+__all__ = ["Fit", "FitPlan", "Prepared", "carry_out", "estimator_of", "fit_watched", "prepare"]
+
+_INTERRUPTED = ("fit was interrupted", "fit_stream was interrupted")
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ class Fit:
     interrupted: bool
     replaced: bool = False
     remarks: tuple[str, ...] = ()
+    n_train: int = 0  # rows it learned from; of a stream prepared.train holds some of them
 
 
 def prepare(plan: FitPlan) -> Prepared:
@@ -108,12 +113,16 @@ def carry_out(plan: FitPlan) -> Fit:
             f"an unfinished fit is kept in {plan.checkpoint}; got neither --resume nor --restart; pass --resume to go "
             "on with it, or --restart to begin again."
         )
+    if is_stream(plan.data):
+        from monolip.cli._stream_work import carry_out_stream
+
+        return carry_out_stream(plan)
     started, n_members = time.perf_counter(), plan.settings.get("n_estimators") or 2
     with FitBar(n_members, plan.time, plan.quiet) as bar:
         prepared = prepare(plan)
-        model, train = _estimator(plan, prepared), prepared.train
+        model, train = estimator_of(plan, prepared), prepared.train
         checkpoint = _checkpoint(plan, prepared, bar)
-        interrupted = _fit_watched(model, train, checkpoint)
+        interrupted = _fit_table(model, train, checkpoint)
     replaced, kept = plan.output.exists(), checkpoint.kept + checkpoint.found
     model.save(through_links(plan.output))
     write_output(plan.certificate, (model.certificate_.to_json() + "\n").encode())
@@ -125,22 +134,28 @@ def carry_out(plan: FitPlan) -> Fit:
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted while the fit was judged; {plan.output} is saved, and whole") from None
     seconds = time.perf_counter() - started
-    return Fit(model, prepared, metrics, seconds, checkpoint.found, interrupted, replaced, remarks)
+    return Fit(model, prepared, metrics, seconds, checkpoint.found, interrupted, replaced, remarks, len(train))
 
 
-def _fit_watched(model: Any, train: Rows, checkpoint: Any) -> bool:
-    """Whether Ctrl-C ended the fit early; the model is then the best one so far."""
+def _fit_table(model: Any, train: Rows, checkpoint: Any) -> bool:
+    """Whether Ctrl-C ended the fit early."""
     try:
-        with warnings.catch_warnings(record=True) as caught, checkpoint.watching():
-            warnings.simplefilter("always")
-            model.fit(train.X, train.y, sample_weight=train.weight)
+        with checkpoint.watching():
+            return fit_watched(lambda: model.fit(train.X, train.y, sample_weight=train.weight))
     except BaseException:
         if not checkpoint.kept and not checkpoint.found:
             checkpoint.discard()  # nothing is lost with it
         raise
-    cut = [warning for warning in caught if str(warning.message).startswith("fit was interrupted")]
+
+
+def fit_watched(fit: Callable[[], Any]) -> bool:
+    """Whether Ctrl-C ended a fit early; the model is then the best one so far. Other warnings are passed on."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit()
+    cut = [warning for warning in caught if str(warning.message).startswith(_INTERRUPTED)]
     for warning in caught:
-        if warning not in cut:
+        if warning not in cut and not issubclass(warning.category, PromiseWarning):  # which is told as a remark
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return bool(cut)
 
@@ -156,7 +171,7 @@ def _checkpoint(plan: FitPlan, prepared: Prepared, bar: FitBar) -> Any:
         raise CheckpointError(str(error).replace("start afresh", "pass --restart to begin again")) from None
 
 
-def _estimator(plan: FitPlan, prepared: Prepared) -> Any:
+def estimator_of(plan: FitPlan, prepared: Prepared) -> Any:
     from monolip import MonotonicClassifier, MonotonicRegressor
 
     constraints = prepared.constraints

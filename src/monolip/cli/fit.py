@@ -16,7 +16,9 @@ from monolip.cli._options import (
     constraint_options,
     data_argument,
     json_option,
+    learning_options,
     output_option,
+    promises_of,
     reading_of,
     reading_options,
     seed_option,
@@ -27,7 +29,6 @@ from monolip.errors import InputError
 
 __all__ = ["command"]
 
-_PROMISES = ("increasing", "decreasing", "slope", "max_slope", "constraints", "categorical")
 _MISSING = {
     "lowest": "counts as the lowest",
     "highest": "counts as the highest",
@@ -41,11 +42,7 @@ _MISSING = {
 @constraint_options
 @output_option("The model file.", default="model.safetensors", show_default=True)
 @click.option("--certificate", type=FILE, help="[default: beside the model, .certificate.json]")
-@column_option("--features", text="Use these only.  [default: all but the target]", many=True)
-@column_option("--drop", text="Leave these out: identifiers, for example.", many=True)
-@column_option("--categorical", text="Numbers that are codes; text is anyway.", many=True)
-@column_option("--weight", text="How much a row counts.")
-@click.option("--task", type=click.Choice(["auto", "regression", "classification"]), default="auto", show_default=True)
+@learning_options
 @click.option("--loss", metavar="NAME", help="Of a regression: absolute_error, quantile, poisson, ...")
 @click.option("--loss-parameter", type=float, help="The quantile, Tweedie's power, or Huber's delta.")
 @click.option("--class-weight", type=click.Choice(["balanced"]), help="Give every class the same weight.")
@@ -71,6 +68,7 @@ def command(**options: Any) -> int:
     \b
       monolip fit data.csv --target default --increasing dti --decreasing income
       monolip fit data.parquet --target price --constraints rules.toml --time 5m -o price.safetensors
+      monolip fit loans/ --target default --increasing dti    (a directory or 'glob' of any size, in constant memory)
 
     Some rows are held out to judge the fit. Ctrl-C saves the best model so far; --resume goes on from there.
     """
@@ -89,7 +87,7 @@ def command(**options: Any) -> int:
         data=source,
         output=output,
         certificate=options["certificate"] or beside(output, ".certificate.json"),
-        promises={name: options[name] for name in _PROMISES},
+        promises=promises_of(options),
         settings={
             "n_estimators": options["members"],
             "loss": options["loss"],
@@ -131,7 +129,7 @@ def _answer(plan: Any, fit: Any) -> Answer:
     n_test = 0 if prepared.test is None else len(prepared.test)
     answer = Answer(_data(plan, fit, n_test))
     what = type(model).__name__
-    seen = f"{len(prepared.train):,} rows, {model.n_features_in_} features"
+    seen = f"{fit.n_train:,} rows, {model.n_features_in_} features"
     again = f", {fit.resumed} trainings from the checkpoint" if fit.resumed else ""
     answer.line(f"{what} of {plan.target!r} fitted on {seen} in {fit.seconds:.1f} s{again}")
     if prepared.monotonic_cst and len(prepared.labels or ()) == 2 and plan.positive is None:
@@ -146,7 +144,7 @@ def _answer(plan: Any, fit: Any) -> Answer:
         answer.table(
             f"Judged on {n_test:,} rows that were held out", metric_cells(fit.metrics, f"baseline ({constant})")
         )
-    answer.table("What is proved, in your units", model.slopes_.cells)
+    answer.table("What was promised, and what is certified, in your units", model.slopes_.cells)
     if prepared.constraints.missing:
         told = [f"{name} {_MISSING.get(rule, rule)}" for name, rule in prepared.constraints.missing.items()]
         answer.line(f"Missing values, proved too: {', '.join(told)}").line()
@@ -167,7 +165,7 @@ def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
         "target": plan.target,
         "classes": labels,
         "features": list(fit.prepared.train.X.column_names),
-        "rows": {"train": len(fit.prepared.train), "test": n_test},
+        "rows": {"train": fit.n_train, "test": n_test},
         "metrics": fit.metrics,
         "missing": fit.prepared.constraints.missing,
         "slopes": [row._asdict() for row in model.slopes_],

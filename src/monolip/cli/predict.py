@@ -45,13 +45,23 @@ def command(
     \b
       monolip predict model.safetensors new.csv > predictions.csv
       monolip predict model.safetensors new.parquet --keep id --output predictions.parquet
+      monolip predict model.safetensors loans/ --output predictions.parquet    (a directory or 'glob' of any size)
     """
     from monolip.cli._data import pick, pick_features, read_data, require_pyarrow
     from monolip.cli._models import load_estimator
     from monolip.cli._names import split_names
+    from monolip.cli._streams import is_stream
 
     path = the_data(table, data)
     require_place(output, reads=[path, model], streams=True)
+    to_parquet = output is not None and output.suffix in (".parquet", ".pq")
+    if is_stream(path) and (to_parquet or not path.is_file()):
+        from monolip.cli._stream_predict import predict_to_parquet
+
+        reading = {"encoding": encoding, "separator": separator, "decimal": decimal}
+        n_rows = predict_to_parquet(model, path, output, keep, reading, exact=exact, score=score)
+        _say(model, n_rows, output, as_json)
+        return Exit.OK
     estimator = load_estimator(model)
     rows = read_data(path, encoding=encoding, separator=separator, decimal=decimal)
     X = pick_features(rows, estimator, model)
@@ -75,6 +85,13 @@ def command(
         if not as_json:
             tell(f"{found.num_rows:,} predictions in {output}")
     return Exit.OK
+
+
+def _say(model: Path, n_rows: int, output: Path | None, as_json: bool) -> None:
+    if as_json:
+        show(Answer({"model": str(model), "rows": n_rows, "output": str(output)}), True)
+    else:
+        tell(f"{n_rows:,} predictions in {output}")
 
 
 def _predictions(estimator: Any, X: Any, exact: bool, score: bool) -> dict[str, Any]:

@@ -6,8 +6,10 @@ safetensors files.
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from monolip.distributed.bad_files import what_is_wrong_with_files
 from monolip.distributed.worker_error import WorkerError
 from monolip.errors import InputError
 from monolip.frozen import FrozenNetwork
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["RayFit", "fit_on_ray"]
 
 STATE, NETWORK = "fit.safetensors", "network.safetensors"
+REPORT_SECONDS = 5.0  # between two reports: Ray Train collects them every two seconds, and a report waits for that
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def fit_on_ray(
 ) -> RayFit:
     """Fit a ConvexMLP on a Ray Dataset with `workers` processes; the result is that of one process up to rounding.
 
-    After each epoch rank 0 hands a checkpoint to Ray Train, which collects them every few seconds. When a worker dies
+    After the first epoch, and then every few seconds, rank 0 hands a checkpoint to Ray Train. When a worker dies
     (killed, out of memory, its machine gone), Ray starts all of them again from the last one it collected,
     `max_failures` times: the epochs of the last seconds are done again, with the same result.
 
@@ -91,6 +95,11 @@ def fit_on_ray(
     try:
         result = trainer.fit()
     except train.TrainingFailedError as error:
+        wrong = what_is_wrong_with_files(dataset, [*names, target])
+        if wrong is not None:
+            raise WorkerError(
+                f"{wrong}, and call again with the same storage and name: the checkpoint in {storage}/{name} is whole."
+            ) from error
         raise WorkerError(
             f"a fit on Ray may lose workers {max_failures} times; it lost them once more: {_short(error)}; repair what "
             f"they name and call again with the same storage and name: the last checkpoint under {storage}/{name} is "
@@ -121,7 +130,12 @@ def _trainer(
 def _features(dataset: Any, slopes: SlopeBounds, target: str) -> list[str]:
     if slopes.feature_names is None:
         raise InputError("columns are found by name; the slopes have no feature names; pass feature_names=[...].")
-    names, schema = list(slopes.feature_names), dataset.schema()
+    names = list(slopes.feature_names)
+    try:
+        schema = dataset.schema()
+    except Exception as error:  # of Ray or of Arrow: neither names the file
+        wrong = what_is_wrong_with_files(dataset, [*names, target])
+        raise error if wrong is None else InputError(f"{wrong}.") from error
     missing = [name for name in (*names, target) if name not in schema.names]
     if missing:
         raise InputError(f"every feature and the target is a column; {missing[:5]} are not; got {schema.names[:20]}.")
@@ -147,6 +161,7 @@ def _by_lanes(plan: FitPlan, n_rows: int) -> Any:
 def _work(config: dict[str, Any]) -> None:
     """What each worker does; Ray Train has joined the process group by now."""
     from monolip.nn.fit import Epoch, fit
+    from monolip.nn.fit_group import rank_0_says
     from monolip.nn.fit_plan import FitPlan
     from monolip.nn.fit_start import start_network
 
@@ -157,9 +172,16 @@ def _work(config: dict[str, Any]) -> None:
     model = start_network(slopes, config["out_features"], config["hidden"], seed=config["seed"])
     folder = Path(tempfile.mkdtemp(prefix="monolip-"))
 
+    reported = [-math.inf]
+
     def report(epoch: Epoch) -> None:
-        kept = train.Checkpoint.from_directory(folder) if rank == 0 else None
-        train.report({"epoch": epoch.number, "loss": epoch.loss}, checkpoint=kept)
+        if rank_0_says(time.monotonic() - reported[0] >= REPORT_SECONDS):
+            kept = None
+            if rank == 0:
+                epoch.save(folder / STATE)
+                kept = train.Checkpoint.from_directory(folder)
+            train.report({"epoch": epoch.number, "loss": epoch.loss}, checkpoint=kept)
+            reported[0] = time.monotonic()
         if config["on_epoch"] is not None:
             config["on_epoch"](rank, epoch.number, epoch.loss)
 
@@ -169,7 +191,10 @@ def _work(config: dict[str, Any]) -> None:
             with earlier.as_directory() as before:
                 shutil.copy(Path(before) / STATE, folder / STATE)
         plan = FitPlan(**config["plan"])
-        done = fit(model, x, y, plan, n_rows=config["n_rows"], checkpoint=folder / STATE, on_epoch=report)
+        done = fit(
+            model, x, y, plan, n_rows=config["n_rows"], checkpoint=folder / STATE, checkpoint_seconds=math.inf,
+            on_epoch=report,
+        )  # fmt: skip
         kept = None
         if rank == 0:
             done.network.save(folder / NETWORK)
@@ -219,5 +244,11 @@ def _result(result: Any) -> RayFit:
 
 
 def _short(error: BaseException) -> str:
+    """The last words of each worker; those that died themselves before those that lost the others by it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " / ".join([*lines[:2], *lines[-2:]] if len(lines) > 4 else lines)[:600]
+    starts = [k for k, line in enumerate(lines) if line.startswith("[Rank")]
+    if not starts:
+        return " / ".join([*lines[:2], *lines[-2:]] if len(lines) > 4 else lines)[:600]
+    parts = [lines[start:stop] for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    parts.sort(key=lambda part: not any("died" in line for line in part))
+    return " / ".join(f"{part[0].replace(' Error Snippet', '').rstrip(':')} {part[-1][:300]}" for part in parts)[:700]

@@ -60,6 +60,7 @@ def fit(
     *,
     n_rows: int | None = None,
     checkpoint: str | PathLike[str] | None = None,
+    checkpoint_seconds: float = 0.0,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> Fit:
     """Train `model` in place and return it frozen, its slopes proved inside the promise, wherever it was fitted.
@@ -74,6 +75,7 @@ def fit(
         plan: see FitPlan.
         n_rows: rows of the whole table, where x and y are a part.
         checkpoint: a file, written by rank 0 after each epoch; where it exists, the fit goes on from it.
+        checkpoint_seconds: at least so long between two writings, where epochs are short; the last is always written.
         on_epoch: called on every process after each epoch.
 
     Example:
@@ -91,7 +93,7 @@ def fit(
     try:
         while len(run.losses) < run.plan.epochs:
             run.epoch()
-            if checkpoint is not None and run.lanes.rank == 0:
+            if checkpoint is not None and run.lanes.rank == 0 and run.is_due(checkpoint_seconds):
                 run.save(checkpoint)
             if on_epoch is not None:
                 on_epoch(Epoch(len(run.losses), run.losses[-1], run.save))
@@ -123,13 +125,18 @@ class _Run:
         self.stepper = Stepper(model, plan, self.lanes, inputs, targets)
         self.losses: list[float] = []
         self.times: list[float] = []
+        self.saved = -math.inf
 
     def resume(self, path: str | PathLike[str]) -> None:
         optimiser, n_rows = self.stepper.optimiser, self.lanes.n_rows
         self.losses = load_state(path, self.model, optimiser, self.plan, n_rows, self.device)
         self.stepper.done.fill_(float(len(self.losses) * self.lanes.steps))
 
+    def is_due(self, pause: float) -> bool:
+        return len(self.losses) >= self.plan.epochs or time.perf_counter() - self.saved >= pause
+
     def save(self, path: str | PathLike[str]) -> None:
+        self.saved = time.perf_counter()
         save_state(path, self.model, self.stepper.optimiser, self.plan, self.lanes.n_rows, self.losses)
 
     def epoch(self) -> None:
@@ -175,7 +182,8 @@ def _own_rows(x: Any, y: Any, lanes: Lanes, whole: bool) -> tuple[Any, Any]:
 
 
 def _inputs(rows: Any, dtype: torch.dtype) -> Tensor:
-    values = rows if isinstance(rows, Tensor) else torch.as_tensor(np.ascontiguousarray(rows))
+    # torch warns of arrays it may not write to, such as files mapped into memory: those are copied
+    values = rows if isinstance(rows, Tensor) else torch.as_tensor(np.require(rows, requirements=["C", "W"]))
     values = values.to(dtype)
     if values.dim() != 2 or not bool(values.isfinite().all()):
         raise InputError(

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..errors import InputError
 
-__all__ = ["add_up", "everywhere_the_same", "process_group", "rank_and_world"]
+__all__ = ["add_up", "everywhere_the_same", "process_group", "rank_0_says", "rank_and_world"]
 
 
 @contextmanager
@@ -61,6 +61,16 @@ def add_up(value: Tensor) -> Tensor:
     if rank_and_world()[1] > 1:
         dist.all_reduce(value)
     return value
+
+
+def rank_0_says(answer: bool) -> bool:
+    """Rank 0's answer on every process: what all of them do together is decided by one clock."""
+    if rank_and_world()[1] == 1:
+        return answer
+    device = torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
+    told = torch.tensor([answer], dtype=torch.uint8, device=device)
+    dist.broadcast(told, 0)
+    return bool(told)
 
 
 def everywhere_the_same(digest: str, device: torch.device) -> None:

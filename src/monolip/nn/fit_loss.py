@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -73,7 +74,7 @@ def _narrow_trunk(trunk: ConvexTrunk, x: Tensor) -> Tensor:
 
 def as_target(y: Any, plan: FitPlan, n_outputs: int, like: Tensor) -> Tensor:
     """Targets in the shape and type the loss takes: (n, outputs) floats, or (n,) class numbers."""
-    target = torch.as_tensor(y)
+    target = y if isinstance(y, Tensor) else torch.as_tensor(np.require(y, requirements=["C", "W"]))
     if plan.loss == "cross-entropy":
         if target.dim() != 1 or target.is_floating_point() or bool(((target < 0) | (target >= n_outputs)).any()):
             raise InputError(

@@ -15,6 +15,7 @@ from monolip.errors import InputError
 from monolip.estimators._checks import LARGEST
 from monolip.estimators._tables import RawColumn, RawTable, _array_of, _from_series, refuse_infinite
 from monolip.estimators.stream._arrow import LABEL, NOTHING, require_pyarrow
+from monolip.estimators.stream.left_out import LeftOut
 from monolip.estimators.stream.source import Source
 
 __all__ = ["Batch", "Layout", "read_batch", "target_values"]
@@ -24,18 +25,20 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns are features, target, weight and offset."""
+    """Which columns are features, target, weight and offset; and which rows are not learned from."""
 
     features: tuple[str, ...]
     target: str
     weight: str | None = None
     offset: str | None = None
     is_class: bool = False
+    left_out: LeftOut | None = None
 
     @classmethod
     def of(
-        cls, source: Source, target: str, features: Any, weight: str | None, offset: str | None, is_class: bool
-    ) -> Layout:
+        cls, source: Source, target: str, features: Any, weight: str | None, offset: str | None, is_class: bool,
+        left_out: LeftOut | None = None,
+    ) -> Layout:  # fmt: skip
         others = [name for name in (target, weight, offset) if name is not None]
         source.require([target], "target=")
         source.require(others[1:], "sample_weight= or offset=")
@@ -45,18 +48,26 @@ class Layout:
         if not names:
             raise InputError("a model needs features; got none beside the target; name some.")
         source.require(names, "features=")
-        return cls(tuple(names), target, weight, offset, is_class)
+        return cls(tuple(names), target, weight, offset, is_class, left_out)
 
     @property
     def names(self) -> list[str]:
         return [*self.features, *(n for n in (self.target, self.weight, self.offset) if n is not None)]
 
+    def without_left_out(self, rows: Any, target: Any, first: int) -> tuple[Any, Any, NDArray[np.uint64]]:
+        """A record batch, its targets and the positions of its rows, less those that are left out."""
+        positions = np.arange(first, first + rows.num_rows, dtype=np.uint64)
+        if self.left_out is None:
+            return rows, target, positions
+        use = ~self.left_out.mask(positions)
+        return rows.filter(require_pyarrow().array(use)), target[use], positions[use]
+
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows at positions first, first + 1, ...; target: numbers, or labels of classes."""
+    """positions: of the rows in the stream. target: numbers, or labels of classes."""
 
-    first: int
+    positions: NDArray[np.uint64]
     table: RawTable
     target: NDArray[Any]
     weight: FloatArray
@@ -66,22 +77,19 @@ class Batch:
     def n_rows(self) -> int:
         return self.table.n_rows
 
-    @property
-    def positions(self) -> NDArray[np.uint64]:
-        return np.arange(self.first, self.first + self.n_rows, dtype=np.uint64)
-
 
 def read_batch(rows: Any, first: int, layout: Layout, kinds: dict[str, str], path: str) -> Batch:
-    """rows: a record batch with the columns of the layout."""
+    """rows: a record batch with the columns of the layout; first: position of its first row."""
     with _naming(path):
+        target = target_values(rows.column(layout.target), layout)  # of all rows: those left out are used later
+        rows, target, positions = layout.without_left_out(rows, target, first)
         columns = tuple(raw_column(rows.column(name), name, kinds[name]) for name in layout.features)
         table = RawTable(columns, True, rows.num_rows)
         refuse_infinite(table)
-        target = target_values(rows.column(layout.target), layout)
         weight = _numbers(rows, layout.weight, "sample_weight", 1.0)
         if (weight < 0).any():
             raise InputError(f"sample weights are at least 0; got {weight.min():g}; drop those rows.")
-        return Batch(first, table, target, weight, _numbers(rows, layout.offset, "offset", 0.0))
+        return Batch(positions, table, target, weight, _numbers(rows, layout.offset, "offset", 0.0))
 
 
 @contextmanager
@@ -119,7 +127,7 @@ def target_values(column: Any, layout: Layout) -> NDArray[Any]:
     kind = column.type
     if layout.is_class and not (arrow.types.is_integer(kind) or arrow.types.is_boolean(kind)):
         if arrow.types.is_floating(kind):
-            raise InputError(f"classes are whole numbers or strings; got {kind} in column {name!r}; convert it.")
+            return _whole(column.to_numpy(zero_copy_only=False), name, kind)
         return np.array(column.to_pylist(), dtype=object)
     values = column.to_numpy(zero_copy_only=False)
     if layout.is_class:
@@ -134,6 +142,13 @@ def target_values(column: Any, layout: Layout) -> NDArray[Any]:
             f"{name!r}; drop or fill those rows."
         )
     return numbers
+
+
+def _whole(values: NDArray[Any], name: str, kind: Any) -> NDArray[np.int64]:
+    """Classes that a file holds as floats, 0.0 and 1.0."""
+    if not ((values == np.floor(values)) & (np.abs(values) < 2.0**53)).all():
+        raise InputError(f"classes are whole numbers or strings; got {kind} in column {name!r}; convert it.")
+    return values.astype(np.int64)
 
 
 def _numbers(rows: Any, name: str | None, what: str, otherwise: float) -> FloatArray:

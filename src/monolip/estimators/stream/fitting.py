@@ -13,7 +13,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,20 +40,35 @@ from monolip.estimators.stream._sample_fit import Columns, SampleFit, fit_sample
 from monolip.estimators.stream._schedule import in_order, prefetched, read_stretches
 from monolip.estimators.stream._stream_target import StreamTarget, kinds_of, sampled_cells
 from monolip.estimators.stream._whole_fit import fit_whole
+from monolip.estimators.stream.left_out import LeftOut
 from monolip.estimators.stream.sample import Sample
 from monolip.estimators.stream.source import Source
 
 __all__ = ["fit_stream"]
 
 PAUSE_SECONDS = 30.0  # between two writings of the state
+_NO_FACTS = ("n_jobs", "verbose", "max_time")  # threads change no bit, and a budget begins anew
 _PASS, _STRETCH = "pass.safetensors", "stretch.safetensors"
+
+
+class StreamWatcher(Protocol):
+    """Sees how far a fit of a stream is; what it raises ends the fit."""
+
+    def update(self, job: Any, standing: Any) -> None:
+        """A training on the sample goes on; called by every training thread, where there is a checkpoint."""
+
+    def stage(self, what: str, done: int, of: int, loss: float | None = None) -> None:
+        """A pass over the stream goes on."""
 
 
 def fit_stream(
     model: Any, source: Any, target: str, *, features: Sequence[str] | None = None, sample_weight: str | None = None,
-    offset: str | None = None, checkpoint: str | PathLike[str] | None = None,
+    offset: str | None = None, checkpoint: str | PathLike[str] | None = None, left_out: LeftOut | None = None,
+    watcher: StreamWatcher | None = None,
 ) -> Any:  # fmt: skip
     """`model.fit_stream(...)`: source is files, target and the others are names of columns.
+
+    left_out: rows that are not learned from, so that `judged_rows` can fetch them. watcher: is told how far it is.
 
     Example:
         >>> import tempfile, numpy as np, pyarrow, pyarrow.parquet
@@ -69,21 +84,26 @@ def fit_stream(
     if checkpoint is not None and model.random_state is None:
         raise InputError("a checkpoint continues the same fit, so it needs a seed; got random_state=None; set it.")
     named = [n for n in (target, sample_weight, offset) if n is not None]
-    files = Source(source, None if features is None else [*features, *named])
-    layout = Layout.of(files, target, features, sample_weight, offset, model._is_classifier)
+    files = source if isinstance(source, Source) else Source(source, None if features is None else [*features, *named])
+    layout = Layout.of(files, target, features, sample_weight, offset, model._is_classifier, left_out)
     settings = model._settings()
     plan = Plan.of(files, len(layout.features), settings)
-    kept = None if checkpoint is None else Checkpoint(checkpoint, _facts(model, files, layout, plan))
+    kept = None
+    if checkpoint is not None:
+        told = None if watcher is None else watcher.update
+        kept = Checkpoint(checkpoint, _facts(model, files, layout, plan), on_progress=told)
     if files.n_rows > plan.capacity:
-        return _StreamFit(model, files, layout, settings, plan, kept).run()
+        return _StreamFit(model, files, layout, settings, plan, kept, watcher).run()
     with nullcontext() if kept is None else kept.watching():
         return fit_whole(model, files, layout)
 
 
 def _facts(model: Any, files: Source, layout: Layout, plan: Plan) -> dict[str, Any]:
     """Everything a bit of the result depends on."""
-    own = {name: value for name, value in model.get_params(deep=False).items() if name not in ("n_jobs", "verbose")}
+    own = {name: value for name, value in model.get_params(deep=False).items() if name not in _NO_FACTS}
+    share = {} if layout.left_out is None else {"left out": [layout.left_out.share, layout.left_out.seed]}
     return {
+        **share,
         "estimator": type(model).__name__,
         "files (sha256 of their listing)": files.digest,
         "columns": [list(layout.features), layout.target, layout.weight, layout.offset],
@@ -98,10 +118,11 @@ class _StreamFit:
     """One fit: the pass, the fit of its sample, training on the stream, freezing."""
 
     def __init__(
-        self, model: Any, files: Source, layout: Layout, settings: Settings, plan: Plan, kept: Checkpoint | None
-    ) -> None:
+        self, model: Any, files: Source, layout: Layout, settings: Settings, plan: Plan, kept: Checkpoint | None,
+        watcher: StreamWatcher | None,
+    ) -> None:  # fmt: skip
         self.model, self.files, self.layout, self.settings, self.plan = model, files, layout, settings, plan
-        self.kept = kept
+        self.kept, self.watcher = kept, watcher
         self.folder: Path | None = None if kept is None else kept.folder
         self.started = self.written = self.told = time.perf_counter()
         self.loss = None if model._is_classifier else model.loss
@@ -235,6 +256,8 @@ class _StreamFit:
             self.written = time.perf_counter()
 
     def _tell(self, what: str, done: int, of: int, losses: Sequence[float] = ()) -> None:
+        if self.watcher is not None:
+            self.watcher.stage(what, done, of, min(losses) if losses else None)
         if self.model.verbose and (time.perf_counter() - self.told > 5 or done == of):
             self.told = time.perf_counter()
             loss = f", hold-out loss {min(losses):.5g}" if losses else ""

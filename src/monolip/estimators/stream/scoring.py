@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,12 @@ BATCH_ROWS, GROUP_ROWS = 2**16, 2**20
 
 def predict_stream(
     model: Any, source: Any, output: str | PathLike[str], *, keep: Sequence[str] = (), offset: str | None = None,
-    exact: bool = False,
+    exact: bool = False, score: bool = False, watcher: Callable[[Any, int, int], None] | None = None,
 ) -> int:  # fmt: skip
     """`model.predict_stream(...)`: the bits of predict, for every row of the files; returns how many there were.
+
+    A thread reads ahead, one writes, and as many as `n_jobs` says (None: one a core) evaluate the network between them.
+    score: write the score before the link too. watcher: called as watcher(rows, done, of) after each record batch.
 
     Example:
         >>> import tempfile, numpy as np, pyarrow, pyarrow.parquet
@@ -55,15 +58,26 @@ def predict_stream(
             files.require([name], "keep= or offset=")
     if any(path.resolve() == file.path.resolve() for file in files.files):
         raise InputError(f"predictions go into a file of their own; got {path}, which is read from; name another.")
-    if offset is not None and (exact or model.frozen_.link.n_outputs > 1):
-        if exact:
-            raise InputError("exact predictions are the deployed network's, without offsets; got one; leave it out.")
-        raise InputError(NO_OFFSET.format(model.frozen_.link.n_outputs))
+    _refuse_mixes(model, keep, offset, exact)
     rows = prefetched(_tables(files, wanted, names), 4)
+    answers = prefetched(_answers(model, rows, files.n_rows, (keep, offset, exact, score), watcher), 2)
     try:
-        return _write(files.arrow, path, (_answer(model, part, keep, offset, exact) for part in rows))
+        return _write(files.arrow, path, answers)
     finally:
-        rows.close()  # type: ignore[attr-defined]  # a generator: its thread ends with it
+        answers.close()  # type: ignore[attr-defined]  # generators: their threads end with them
+        rows.close()  # type: ignore[attr-defined]
+
+
+def _refuse_mixes(model: Any, keep: Sequence[str], offset: str | None, exact: bool) -> None:
+    link = model.frozen_.link
+    if offset is not None and exact:
+        raise InputError("exact predictions are the deployed network's, without offsets; got one; leave it out.")
+    if offset is not None and link.n_outputs > 1:
+        raise InputError(NO_OFFSET.format(link.n_outputs))
+    ours = {"prediction", "score", *(f"{what}({label})" for label in link.labels or () for what in ("P", "score"))}
+    both = [name for name in keep if name in ours]
+    if both:
+        raise InputError(f"a column that is kept has a name of its own; got {both[0]!r}, a prediction; rename it.")
 
 
 def _tables(files: Source, wanted: list[str], names: list[str]) -> Iterator[tuple[Any, RawTable, str]]:
@@ -74,18 +88,35 @@ def _tables(files: Source, wanted: list[str], names: list[str]) -> Iterator[tupl
         yield rows, RawTable(columns, True, rows.num_rows), path
 
 
-def _answer(model: Any, part: tuple[Any, RawTable, str], keep: Sequence[str], offset: str | None, exact: bool) -> Any:
-    """A record batch: what is kept, the prediction, and for classes the probability of each."""
+def _answers(
+    model: Any, parts: Iterator[tuple[Any, RawTable, str]], n_rows: int, options: tuple[Any, ...],
+    watcher: Callable[[Any, int, int], None] | None,
+) -> Iterator[Any]:  # fmt: skip
+    done = 0
+    for part in parts:
+        yield _answer(model, part, *options)
+        done += part[0].num_rows
+        if watcher is not None:
+            watcher(part[0], done, n_rows)
+
+
+def _answer(
+    model: Any, part: tuple[Any, RawTable, str], keep: Sequence[str], offset: str | None, exact: bool, score: bool
+) -> Any:
+    """A record batch: what is kept, the prediction, for classes the probability of each, and the scores if wanted."""
     rows, table, path = part
     network, arrow = model.frozen_, require_pyarrow()
+    f: Any = None
     with _naming(path):
         _refuse_other_types(table, model._schema)
         if exact:
             fixed = model._predictor.exact
-            f = model._predictor.evaluate_exact(table)
-            answer, best = fixed.link.apply(f), fixed.decide(f) if network.link.labels is not None else None
+            q = model._predictor.evaluate_exact(table)
+            answer, best = fixed.link.apply(q), fixed.decide(q) if network.link.labels is not None else None
+            if score:
+                f = model._predictor.evaluate(table, _threads(model))
         else:
-            f = model._predictor.evaluate(table, effective_n_jobs(model.n_jobs))
+            f = model._predictor.evaluate(table, _threads(model))
             if offset is not None:
                 f = f + _numbers(rows, offset, "offset", 0.0)[:, None]
             answer = network.link.apply(f)
@@ -97,7 +128,15 @@ def _answer(model: Any, part: tuple[Any, RawTable, str], keep: Sequence[str], of
         labels = list(network.link.labels)
         found["prediction"] = arrow.array(labels).take(arrow.array(best))
         found |= {f"P({label})": arrow.array(answer[:, k]) for k, label in enumerate(labels)}
+    if score:
+        names = ["score"] if f.shape[1] == 1 else [f"score({label})" for label in network.link.labels]
+        found |= {name: arrow.array(f[:, k]) for k, name in enumerate(names)}
     return arrow.record_batch(found)
+
+
+def _threads(model: Any) -> int:
+    """Threads change no bit, so all cores are used where nobody said how many."""
+    return int(effective_n_jobs(-1 if model.n_jobs is None else model.n_jobs))
 
 
 def _write(arrow: Any, path: Path, batches: Iterator[Any]) -> int:

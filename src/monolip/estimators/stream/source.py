@@ -29,6 +29,7 @@ class Source:
         source: a file, a directory, a glob, or a list of these: Parquet, Arrow (IPC files) or Feather. Folders named
             key=value are columns.
         features: the columns that are read; None for all of them, and then all files have the same ones.
+        ignored: columns that any file may have or not, in any type.
 
     Files without rows are passed over. Footers are read here, so that a damaged file, a missing column or another type
     is told, with the file's name, before any work is done.
@@ -41,12 +42,12 @@ class Source:
         (2, ['x', 'y'])
     """
 
-    def __init__(self, source: Any, features: Sequence[str] | None = None) -> None:
+    def __init__(self, source: Any, features: Sequence[str] | None = None, ignored: Sequence[str] = ()) -> None:
         self.arrow, self.files = require_pyarrow(), list_files(source)
         self.groups: list[Group] = []
         self._footers: dict[int, Any] = {}
         self.kinds: dict[str, str] = {}
-        self._given = None if features is None else list(features)
+        self._given, self._ignored = None if features is None else list(features), frozenset(ignored)
         for number, file in enumerate(self.files):
             self._look(number, file)
         self.n_rows = self.groups[-1].first + self.groups[-1].n_rows if self.groups else 0
@@ -102,6 +103,8 @@ class Source:
         own = {**kinds, **dict.fromkeys(file.partition, LABEL)}
         wanted = self.kinds if self._given is None else {n: self.kinds[n] for n in self._given if n in self.kinds}
         for name, kind in wanted.items():
+            if name in self._ignored:
+                continue
             if name not in own:
                 raise InputError(
                     f"the files of a stream have the same columns; {file.path} has no {name!r}, which "
@@ -113,7 +116,7 @@ class Source:
                     f"{self._first.path}; convert one of them."
                 )
             self.kinds[name] = own[name] if kind == NOTHING else kind
-        more = sorted(set(own) - set(self.kinds))
+        more = sorted(set(own) - set(self.kinds) - self._ignored)
         if more and self._given is None:
             raise InputError(
                 f"the files of a stream have the same columns; {file.path} has {more[0]!r}, which {self._first.path} "
