@@ -62,7 +62,7 @@ def test_a_fit_in_a_terminal(fitted: Path, tmp_path):
     assert "━" in seen
     assert "\x1b[32mincreasing" in seen
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
-    assert "What is proved, in your units" in text
+    assert "What was promised, and what is certified, in your units" in text
     assert (tmp_path / "m").exists()
 
 
