@@ -164,12 +164,18 @@ def count_instructions(built: Built, compiler: str, sources: list[str]) -> dict[
 
 
 def loops(folder: Path, compiler: str) -> Any:
+    """float_limit, integer_limit and, multiplication and addition in one instruction, fused_limit; lightgbm_rows."""
     (folder / "loops.c").write_text(LOOPS)
-    flags = (*NATIVE, "-ffp-contract=off", "-shared", "-fPIC")
-    library = ctypes.CDLL(str(_compile(folder, compiler, flags, ["loops.c"], f"loops_{compiler}.so")))
-    library.float_limit.argtypes = [ctypes.c_size_t, ctypes.c_float, ctypes.c_float]
+    built = {}
+    for contract in ("off", "fast"):
+        flags = (*NATIVE, f"-ffp-contract={contract}", "-shared", "-fPIC")
+        built[contract] = ctypes.CDLL(str(_compile(folder, compiler, flags, ["loops.c"], f"loops_{contract}.so")))
+        built[contract].float_limit.argtypes = [ctypes.c_size_t, ctypes.c_float, ctypes.c_float]
+        built[contract].float_limit.restype = ctypes.c_float
+    library = built["off"]
     library.integer_limit.argtypes = [ctypes.c_size_t, ctypes.c_int32, ctypes.c_int32]
-    library.float_limit.restype, library.integer_limit.restype = ctypes.c_float, ctypes.c_int32
+    library.integer_limit.restype = ctypes.c_int32
+    library.fused_limit = built["fast"].float_limit
     return library
 
 

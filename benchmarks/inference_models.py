@@ -22,8 +22,12 @@ __all__ = ["Fitted", "fit_all", "loss"]
 
 TOLERANCE = 1.005  # "as accurate": validation loss within half a percent of the best model's
 TREES = (5, 10, 20, 30, 50, 100)
-HIDDEN = (8, 12, 16)
+DEPTHS = (3, 4, 6)
+LEAVES = {3: 8, 4: 16, 6: 31}  # of LightGBM, whose trees grow by leaves: 31 is its default
+HIDDEN = ((4,), (4, 4), (8,), (8, 8), (12, 12), (16, 16))
 RATE = 0.3  # learning rate of small ensembles: fewer trees for the same loss
+
+Few = tuple[int, int]  # trees, depth
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ def fit_all(task: Task) -> list[Fitted]:
 
     Where none is, the most accurate of these sizes.
     """
-    makers: dict[str, Callable[[int | None], Fitted]] = {
+    makers: dict[str, Callable[[Any], Fitted]] = {
         "monolip": lambda size: _monolip(task, size),
         "lightgbm": lambda size: _lightgbm(task, size),
         "xgboost": lambda size: _xgboost(task, size),
@@ -56,9 +60,10 @@ def fit_all(task: Task) -> list[Fitted]:
     }
     found = [make(None) for make in makers.values()]
     wanted = TOLERANCE * min(loss(task, fitted, "valid") for fitted in found)
+    ensembles = sorted(((trees, depth) for trees in TREES for depth in DEPTHS), key=lambda few: few[0] * 2 ** few[1])
     for library, make in makers.items():
         tried = []
-        for size in HIDDEN if library == "monolip" else TREES:
+        for size in HIDDEN if library == "monolip" else ensembles:
             tried.append(make(size))
             if loss(task, tried[-1], "valid") <= wanted:
                 break
@@ -67,13 +72,13 @@ def fit_all(task: Task) -> list[Fitted]:
     return [*found, _reference(task)]
 
 
-def _labels(size: int | None) -> str:
+def _labels(size: Few | None) -> str:
     return "default" if size is None else "few trees"
 
 
-def _monolip(task: Task, hidden: int | None) -> Fitted:
-    width = hidden or task.large
-    options = {"hidden_layer_sizes": (width, width), "n_estimators": 1, "n_bins": 0, "random_state": 0}
+def _monolip(task: Task, hidden: tuple[int, ...] | None) -> Fitted:
+    layers = hidden or (task.large, task.large)
+    options = {"hidden_layer_sizes": layers, "n_estimators": 1, "n_bins": 0, "random_state": 0}
     model = MonotonicClassifier(**task.options, **options).fit(*task.parts["train"])
     form = model.frozen_.members[0][0].form
     shape = "-".join(str(weight.shape[1]) for weight in form.weights) + "-1"
@@ -82,31 +87,37 @@ def _monolip(task: Task, hidden: int | None) -> Fitted:
     return Fitted(label, "monolip", f"{shape}, {weights} weights", model, lambda X: model.predict_proba(X)[:, 1])
 
 
-def _lightgbm(task: Task, trees: int | None) -> Fitted:
-    options: dict[str, Any] = {} if trees is None else {"n_estimators": trees, "learning_rate": RATE}
+def _lightgbm(task: Task, few: Few | None) -> Fitted:
+    options: dict[str, Any] = {}
+    if few is not None:
+        options = {"n_estimators": few[0], "num_leaves": LEAVES[few[1]], "learning_rate": RATE}
     cst = list(task.directions)
     model = lightgbm.LGBMClassifier(monotone_constraints=cst, n_jobs=1, verbose=-1, random_state=0, **options)
     booster = model.fit(*task.parts["train"]).booster_
-    size = f"{booster.num_trees()} trees"
-    return Fitted(_labels(trees), "lightgbm", size, model, lambda X: booster.predict(X, num_threads=1))
+    size = f"{booster.num_trees()} trees" + (f" of {LEAVES[few[1]]} leaves" if few else "")
+    return Fitted(_labels(few), "lightgbm", size, model, lambda X: booster.predict(X, num_threads=1))
 
 
-def _xgboost(task: Task, trees: int | None) -> Fitted:
-    options: dict[str, Any] = {} if trees is None else {"n_estimators": trees, "learning_rate": RATE}
+def _xgboost(task: Task, few: Few | None) -> Fitted:
+    options: dict[str, Any] = {}
+    if few is not None:
+        options = {"n_estimators": few[0], "max_depth": few[1], "learning_rate": RATE}
     model = xgboost.XGBClassifier(monotone_constraints=task.directions, n_jobs=1, random_state=0, **options)
     model.fit(*task.parts["train"])
-    size = f"{model.get_booster().num_boosted_rounds()} trees"
-    return Fitted(_labels(trees), "xgboost", size, model, lambda X: model.predict_proba(X)[:, 1])
+    size = f"{model.get_booster().num_boosted_rounds()} trees" + (f" of depth {few[1]}" if few else "")
+    return Fitted(_labels(few), "xgboost", size, model, lambda X: model.predict_proba(X)[:, 1])
 
 
-def _catboost(task: Task, trees: int | None) -> Fitted:
-    options: dict[str, Any] = {} if trees is None else {"iterations": trees, "learning_rate": RATE}
+def _catboost(task: Task, few: Few | None) -> Fitted:
+    options: dict[str, Any] = {}
+    if few is not None:
+        options = {"iterations": few[0], "depth": few[1], "learning_rate": RATE}
     cst = list(task.directions)
     model = catboost.CatBoostClassifier(
         monotone_constraints=cst, thread_count=1, verbose=0, random_state=0, allow_writing_files=False, **options
     ).fit(*task.parts["train"])
-    size = f"{model.tree_count_} trees"
-    return Fitted(_labels(trees), "catboost", size, model, lambda X: model.predict_proba(X)[:, 1])
+    size = f"{model.tree_count_} trees" + (f" of depth {few[1]}" if few else "")
+    return Fitted(_labels(few), "catboost", size, model, lambda X: model.predict_proba(X)[:, 1])
 
 
 def _reference(task: Task, epochs: int = 20) -> Fitted:

@@ -84,6 +84,41 @@ BEGIN = """\
 #ifndef {M}_APART
 #define {M}_APART {M}_FUNCTION
 #endif
+#ifndef {M}_TABLES /* 0: whole numbers are computed as others are, and no branch depends on the data */
+#if defined(__CUDACC__)
+#define {M}_TABLES 0
+#else
+#define {M}_TABLES 1
+#endif
+#endif
+#if defined(__GNUC__) && !defined(__CUDACC__)
+#define {M}_ALIGNED __attribute__((aligned(64)))
+#define {M}_DIFFER(a, b) __builtin_islessgreater((a), (b)) /* NaN does not */
+#else
+#define {M}_ALIGNED
+#define {M}_DIFFER(a, b) ((a) < (b) || (a) > (b))
+#endif
+
+/* Sixteen numbers in a register: shuffles that are known here, and choices among 32 that each lane makes itself. */
+#if defined(__GNUC__) && defined(__AVX512F__) && !defined(__CUDACC__) && {M}_LANES == 16
+#if !defined(__clang__) && __GNUC__ >= 12 /* clang makes as much of plain loops */
+typedef float {m}_floats __attribute__((vector_size(64)));
+typedef float {m}_half __attribute__((vector_size(32)));
+#define {M}_SHUFFLE __builtin_shufflevector
+#endif
+#endif
+#if defined(__GNUC__) && defined(__AVX512F__) && !defined(__CUDACC__) && {M}_LANES == 16 && {is_short}
+typedef {T} {m}_vector __attribute__((vector_size(64)));
+typedef int {m}_places __attribute__((vector_size(64)));
+#define {M}_EITHER(which, yes, no) (({m}_vector)((({m}_places)(yes) & (which)) | (({m}_places)(no) & ~(which))))
+#if !defined(__clang__)
+#define {M}_PICK(a, at) __builtin_shuffle((a), (at))
+#define {M}_CHOOSE(a, b, at) __builtin_shuffle((a), (b), (at))
+#elif __has_builtin({choose}) && __has_builtin({pick})
+#define {M}_PICK(a, at) {pick}((a), (at))
+#define {M}_CHOOSE(a, b, at) {choose}((a), (at), (b))
+#endif
+#endif
 
 /* Values compared here are never NaN, and sums that begin with a bias are never -0. */
 #define {M}_LESS(a, b) ((a) < (b) ? (a) : (b))
@@ -154,11 +189,11 @@ SORT = """\
 BLOCK = """\
 /* {M}_LANES rows at once, x[row * {n_raw} + column] -> f[row * {n_outputs} + output] */
 {M}_APART void {m}_block{suffix}(const {X} *x, {T} *f) {{
-    {G} t[{n_raw} * {M}_LANES];
-    {T} u[{n_model} * {M}_LANES], g[{n_outputs} * {M}_LANES];
-    int bad[{M}_LANES], k, l;
-    {M}_EACH_LANE
-        for (k = 0; k < {n_raw}; k++) t[k * {M}_LANES + l] = ({G})x[l * {n_raw} + k];
+    {M}_ALIGNED {G} t[{n_raw} * {M}_LANES];
+    {M}_ALIGNED {T} u[{n_model} * {M}_LANES], g[{n_outputs} * {M}_LANES];
+    {M}_ALIGNED int bad[{M}_LANES];
+    int k, l;
+{turn}
     {m}_lane_inputs_{G}(t, u, bad);
     {m}_lanes(u, g);
     {M}_EACH_LANE

@@ -14,6 +14,7 @@ from monolip.export.c_row import row_tables, trunks_of_a_row
 from monolip.export.c_self_test import SelfTestVectors, self_test
 from monolip.export.c_text import comment
 from monolip.export.c_trunks import trunk_tables, trunks_in_lanes
+from monolip.export.c_turn import turned
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_columns import FixedCategory
 from monolip.fixed_point_link import FixedLink
@@ -24,6 +25,9 @@ from monolip.output_link import OutputLink
 __all__ = ["HeaderParts", "header_text"]
 
 _LANES = {"float": 16, "double": 8, "int32_t": 16, "int64_t": 8}
+_TURN = """\
+    {M}_EACH_LANE
+        for (k = 0; k < {n_raw}; k++) t[k * {M}_LANES + l] = ({G})x[l * {n_raw} + k];"""
 _INVALID = {"float": "NAN", "double": "((double)NAN)", "int32_t": "INT32_MIN", "int64_t": "INT64_MIN"}
 
 
@@ -51,6 +55,7 @@ def header_text(parts: HeaderParts) -> str:
     for kind, suffix in (("double", ""), ("float", "_float")):
         read = kind if kind in input_kinds(layers) else "float"
         each = names | {"X": kind, "suffix": suffix, "G": read}
+        each["turn"] = f"    {name}_turn(x, t);" if kind == read == "float" else _TURN.format(**each)
         blocks += [BLOCK.format(**each), API.format(**each)]
     body = [
         input_tables,
@@ -58,6 +63,7 @@ def header_text(parts: HeaderParts) -> str:
         trunk_tables(name, layers),
         link_tables,
         inputs,
+        turned(name, n_raw),
         SORT.format(**names),
         trunks_of_a_row(name, layers),
     ]
@@ -74,6 +80,9 @@ def _begin(parts: HeaderParts, names: dict[str, Any]) -> str:
         **names, short=short, lanes=_LANES[T], multiply_add=host, device_multiply_add=device,
         device_min=f"{smaller}((a), (b))",
         device_max=f"{larger}((a), (b))",
+        is_short=int(_LANES[T] == 16),
+        choose="__builtin_ia32_vpermi2varps512" if T == "float" else "__builtin_ia32_vpermi2vard512",
+        pick="__builtin_ia32_permvarsf512" if T == "float" else "__builtin_ia32_permvarsi512",
         narrow="((float)(x))" if T == "float" else "(x)", 
         invalid=_INVALID[T],
         digest=parts.network.digest, certificate=parts.certificate.document["sha256"],

@@ -10,6 +10,7 @@ import numpy as np
 from monolip.export.c_network import CNetwork
 from monolip.export.c_numeric import numeric_column
 from monolip.export.c_text import literal, table, wrapped
+from monolip.export.c_whole import WholeTable, code_table, look_up
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_columns import FixedCategory, FixedNumeric
 from monolip.frozen import FrozenNetwork
@@ -17,6 +18,7 @@ from monolip.input_columns import CategoryColumn, NumericColumn
 
 __all__ = ["input_functions", "input_kinds", "raw_columns_of"]
 
+_Lanes = tuple[str, WholeTable | None]  # statements, and a table to try before them
 Column = NumericColumn | CategoryColumn | FixedNumeric | FixedCategory
 
 _FEW = 8  # rows of a table that lanes choose from by comparisons
@@ -58,36 +60,79 @@ def input_functions(name: str, columns: Sequence[Column] | None, layers: CNetwor
     if columns is None:
         return "", "\n".join(_plain(name, layers, kind) for kind in kinds)
     tables, rows, start = [], [], 0
-    lanes: dict[str, list[str]] = {kind: [] for kind in kinds}
+    lanes: dict[str, list[_Lanes]] = {kind: [] for kind in kinds}
     if any(isinstance(column, CategoryColumn | FixedCategory) for column in columns):
         rows += [_CODE.format(M=M, m=name, G=kind) for kind in kinds]
     for i, column in enumerate(columns):
         made = _category if isinstance(column, CategoryColumn | FixedCategory) else numeric_column
-        text, function, code = made(name, i, start, column, layers, kinds)
+        text, function, code, whole = made(name, i, start, column, layers, kinds)
         tables.append(text)
         rows.append(function)
         for kind in kinds:
-            lanes[kind].append(code[kind])
+            lanes[kind].append((code[kind], whole))
         start += column.n_model
     calls = [(f"{name}_column_{i}", column.n_model) for i, column in enumerate(columns)]
-    whole = [_whole(name, layers.number, kind, calls, lanes[kind]) for kind in kinds]
-    return "\n".join(tables), "\n".join([*rows, *whole])
+    sizes = sorted({whole.size for _, whole in lanes[kinds[0]] if whole})
+    rows += [look_up(name, layers.number, size) for size in sizes]
+    for kind in kinds:
+        rows += [_one_row(name, layers.number, kind, calls), *_all_lanes(name, layers.number, kind, lanes[kind])]
+    return "\n".join(tables), "\n".join(rows)
 
 
-def _whole(name: str, T: str, kind: str, calls: list[tuple[str, int]], lanes: list[str]) -> str:
+def _one_row(name: str, T: str, kind: str, calls: list[tuple[str, int]]) -> str:
     M, start = name.upper(), 0
     lines = [f"{M}_FUNCTION int {name}_inputs_{kind}(const {kind} *t, {T} *u) {{", "    int bad = 0;"]
     for i, (call, width) in enumerate(calls):
         lines.append(f"    bad |= {call}_{kind}(t[{i}], u + {start});")
         start += width
-    lines += ["    return bad;", "}", ""]
-    body = "\n".join(lanes)
-    lines += [f"{M}_FUNCTION void {name}_lane_inputs_{kind}(const {kind} *t, {T} *u, int *bad) {{", "    int l;"]
-    if "wide[l]" in body:
-        lines.append(f"    double wide[{M}_LANES];")
-    if "at[l]" in body:
-        lines.append(f"    {'int' if kind == 'float' else 'int64_t'} at[{M}_LANES];")
-    return "\n".join([*lines, f"    {M}_EACH_LANE bad[l] = 0;", body, "}", ""])
+    return "\n".join([*lines, "    return bad;", "}", ""])
+
+
+def _all_lanes(name: str, T: str, kind: str, lanes: list[_Lanes]) -> list[str]:
+    """The function for lanes; before it, where there are tables of whole numbers, one that computes these columns."""
+    M, functions = name.upper(), []
+    tables = [whole for _, whole in lanes if whole]
+    body = [text for text, whole in lanes if not whole]
+    if tables:
+        functions.append(_function(name, T, kind, "pieces", [text for text, whole in lanes if whole], apart=True))
+        body = [*_looked_up(M, name, kind, tables), *body]
+    return [*functions, _function(name, T, kind, "inputs", [f"    {M}_EACH_LANE bad[l] = 0;", *body])]
+
+
+def _function(name: str, T: str, kind: str, what: str, body: list[str], apart: bool = False) -> str:
+    M, text = name.upper(), "\n".join(body)
+    head = (
+        f"{M}_{'APART' if apart else 'FUNCTION'} void {name}_lane_{what}_{kind}(const {kind} *t, {T} *u, int *bad) {{"
+    )
+    lines = [head, "    int l;"]
+    if "wide[l]" in text:
+        lines.append(f"    {M}_ALIGNED double wide[{M}_LANES];")
+    if " at[l]" in text:
+        lines.append(f"    {M}_ALIGNED {'int' if kind == 'float' else 'int64_t'} at[{M}_LANES];")
+    if "bad" not in text:
+        lines.append("    (void)bad;")
+    return "\n".join([*lines, text, "}", ""])
+
+
+def _looked_up(M: str, name: str, kind: str, tables: list[WholeTable]) -> list[str]:
+    """Whole numbers by their tables if all rows of a block have them; else all these columns by their pieces."""
+    n, each = len(tables), f"    {M}_EACH_VECTOR_LANE {{"
+    lines = [f"#if {M}_TABLES", f"    {M}_ALIGNED int apart[{M}_LANES], places[{n} * {M}_LANES];", "    int any = 0;"]
+    lines += [f"    {M}_ALIGNED {kind} capped[{n} * {M}_LANES], near[{n} * {M}_LANES];"]
+    for loop in zip(*(whole.clipped(kind, k) for k, whole in enumerate(tables)), strict=True):
+        lines += [each, *loop, "    }"]  # one choice in a loop, or gcc makes masks of them
+    lines += [each, "        int odd = 0;"]
+    for k, whole in enumerate(tables):
+        lines += whole.places(kind, k)
+    lines += ["        apart[l] = odd;", "    }", f"    {M}_EACH_LANE any |= apart[l];"]
+    computed = f"{name}_lane_pieces_{kind}(t, u, bad);"
+    lines += ["    if (any) {", f"        {computed}", "    } else {"]
+    for k, whole in enumerate(tables):
+        lines += whole.found(k)
+        if not whole.missing:
+            given = f"t[{whole.i} * {M}_LANES + l]"
+            lines.append(f"        {M}_EACH_LANE bad[l] |= {given} != {given};")
+    return [*lines, "    }", "#else", f"    {computed}", "#endif"]
 
 
 def _plain(name: str, layers: CNetwork, kind: str) -> str:
@@ -118,7 +163,7 @@ def _plain(name: str, layers: CNetwork, kind: str) -> str:
 
 def _category(
     name: str, i: int, at: int, column: Any, layers: CNetwork, kinds: tuple[str, ...]
-) -> tuple[str, str, dict[str, str]]:
+) -> tuple[str, str, dict[str, str], WholeTable | None]:
     M, T, n, width = name.upper(), layers.number, len(column.categories), column.n_model
     values = (
         np.asarray(column.table)
@@ -126,7 +171,8 @@ def _category(
         else np.clip(column.table, -layers.input_limit, layers.input_limit)
     )
     stored = values.astype(np.float32).astype(np.float64) if T == "float" else values
-    text = table(name, f"codes_{i}", T, stored)
+    text, whole = table(name, f"codes_{i}", T, stored), code_table(name, i, at, column, layers)
+    text = f"{text}\n{whole.table()}" if whole else text
     rows = "\n".join(f"    u[{j}] = {M}_AT(codes_{i})[code * {width} + {j}];" for j in range(width))
     lanes = {}
     for kind in kinds:
@@ -142,7 +188,7 @@ def _category(
                 lines.append(f"        {into} = {M}_AT(codes_{i})[code * {width} + {j}];")
         lanes[kind] = "\n".join([*lines, "    }"])
     names = {"M": M, "m": name, "T": T, "i": i, "unseen": n, "rows": rows}
-    return text, "\n".join(_CATEGORY.format(**names, G=kind) for kind in kinds), lanes
+    return text, "\n".join(_CATEGORY.format(**names, G=kind) for kind in kinds), lanes, whole
 
 
 def _chosen(T: str, into: str, values: list[str]) -> list[str]:

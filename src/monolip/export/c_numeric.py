@@ -7,7 +7,7 @@ its lower end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from monolip.export.c_network import CNetwork
 from monolip.export.c_text import literal, table, wrapped
+from monolip.export.c_whole import WholeTable, whole_table
 from monolip.fixed_point_columns import FixedNumeric
 
 __all__ = ["numeric_column"]
@@ -27,7 +28,7 @@ _MAX = float(np.finfo(np.float64).max)
 
 _ROW = """\
 {M}_FUNCTION int {m}_column_{i}_{G}({G} given, {T} *u) {{
-    const double x = {x};
+{whole}    const double x = {x};
     const double *piece;
     int at = 0, j;
 {search}
@@ -70,6 +71,7 @@ class _Numeric:
     layers: CNetwork
     knots: FloatArray
     pieces: FloatArray
+    whole: WholeTable | None = None
 
     @property
     def names(self) -> dict[str, Any]:
@@ -104,8 +106,11 @@ class _Numeric:
 
 def numeric_column(
     name: str, i: int, at: int, column: Any, layers: CNetwork, kinds: tuple[str, ...]
-) -> tuple[str, str, dict[str, str]]:
-    """Tables; NAME_column_I_KIND for one row; and for each kind of input (float, double) the statements for lanes."""
+) -> tuple[str, str, dict[str, str], WholeTable | None]:
+    """Tables; NAME_column_I_KIND for one row; for each kind of input (float, double) the statements for lanes.
+
+    And, where there is one, the table of whole numbers that lanes can look up instead.
+    """
     knots, pieces = _stretches(column)
     pieces[:, 3:] = _inside(pieces[:, 3:], layers)
     flat = pieces[:, 2] == 0.0  # both ends are the value itself: what NaN or infinity times 0 is clamped to
@@ -120,8 +125,10 @@ def numeric_column(
     if _single_line(it) is None or column.present is not None:  # else nothing is looked up
         tables = [table(name, f"knots_{i}_{kind}", kind, _padded(_in_kind(knots, kind), kind)) for kind in kinds]
         tables.append(table(name, f"pieces_{i}", "double", pieces))
+        it = replace(it, whole=whole_table(name, i, at, column, layers))
+        tables += [it.whole.table()] if it.whole else []
     rows = [_of_a_row(it, kind) for kind in kinds]
-    return "\n".join(tables), "\n".join(rows), {kind: _in_lanes(it, kind) for kind in kinds}
+    return "\n".join(tables), "\n".join(rows), {kind: _in_lanes(it, kind) for kind in kinds}, it.whole
 
 
 def _stretches(column: Any) -> tuple[FloatArray, FloatArray]:
@@ -152,7 +159,7 @@ def _padded(knots: FloatArray, kind: str) -> FloatArray:
 
 def _of_a_row(it: _Numeric, kind: str) -> str:
     column, names, single = it.column, it.names | {"G": kind}, _single_line(it)
-    maps = names["maps"]
+    maps, names["whole"] = names["maps"], it.whole.row(kind) if it.whole else ""
     if single is not None and column.present is None:
         line, chosen = _whole_line(it, single)
         bad = "given != given" if column.missing is None else "0"

@@ -24,7 +24,8 @@ _KEYWORDS = (
 # In capitals with _MIN or _MAX these are macros of float.h, stdint.h and limits.h.
 _LIMITS = "flt dbl ldbl size ptrdiff sig_atomic wchar wint char schar uchar shrt ushrt long ulong llong ullong uint"
 _SIZED = r"u?int(_least|_fast)?(8|16|32|64|ptr|max)"
-_INNER = "add after at batch block device each expected in init inputs lane lanes row same score self slim sort wide"
+_INNER = "add after at batch block device each expected in init inputs lane lanes look row same score self slim sort"
+_INNER += " whole wide"
 
 
 def check_name(name: Any) -> str:

@@ -85,7 +85,10 @@ def _lane_trunk(M: str, name: str, network: CNetwork, t: int, trunk: CTrunk) -> 
     lines = [f"{M}_FUNCTION void {name}_lanes_{t}(const {T} *{M}_RESTRICT u, {T} *{M}_RESTRICT f) {{"]
     sizes = [f"a{i}[{len(layer.bias)} * {M}_LANES]" for i, layer in enumerate(trunk.layers)]
     clipped = trunk.limit is not None and network.common_limit is None
-    lines += [f"    {T} {', '.join([*sizes, *([f'x[{n} * {M}_LANES]'] if clipped else [])])};", "    int l;"]
+    lines += [
+        f"    {M}_ALIGNED {T} {', '.join([*sizes, *([f'x[{n} * {M}_LANES]'] if clipped else [])])};",
+        "    int l;",
+    ]
     now = "u"
     if clipped:
         assert trunk.limit is not None
