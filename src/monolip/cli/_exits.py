@@ -50,7 +50,10 @@ def explain_error(error: BaseException, verb: str | None) -> tuple[Exit, str]:
         return Exit.FOUND, one_line(error)
     if isinstance(error, click.ClickException):
         place = "monolip --help" if verb is None else f"monolip {verb} --help"
-        return Exit.USAGE, f"{one_line(error.format_message()).rstrip('.;')}; see {place}"
+        line = one_line(error.format_message()).rstrip(".;")
+        if verb in ("fit", "predict") and "unexpected extra argument" in line:  # the shell opened a pattern
+            line += "; several files are one quoted pattern ('data/*.parquet') or their folder"
+        return Exit.USAGE, f"{line}; see {place}"
     if isinstance(error, MissingExtraError):
         return Exit.MISSING, one_line(error)
     if isinstance(error, MonolipError):
