@@ -51,7 +51,7 @@ def test_log_links_give_positive_predictions_of_the_right_size(loss):
     p = model.predict(X)
     assert (p > 0).all()
     assert np.abs(np.log(p / mean)).mean() < 0.15
-    assert "log units per unit" in str(model.slopes_)
+    assert "log of the prediction per unit" in str(model.slopes_)
     assert (model.predict(X + np.array([1e-3, 0, 0])) >= p).all()
 
 

@@ -11,11 +11,12 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 
 from monolip.engine.architecture import Architecture
-from monolip.engine.judging import mean_loss, outputs_of
+from monolip.engine.judging import outputs_of, row_losses
 from monolip.engine.problem import Problem
 from monolip.errors import InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe, _training
 from monolip.estimators._climber import Rung, deal_folds
+from monolip.estimators._jury import POWER, Jury
 from monolip.estimators._preparing import FEW, MANY, choose_bins
 from monolip.estimators._promises import read_promises
 from monolip.estimators._recipe import Recipe
@@ -56,24 +57,26 @@ def test_members_are_judged_by_the_loss_their_average_would_have(rng):
     one, two = climbers
     assert np.array_equal(one.holdout, two.holdout)
     f = [outputs_of(climber.network(chosen.rung), run.problem, climber.holdout) for climber in climbers]
-    both = mean_loss(run.problem, one.holdout, (f[0] + f[1]) / 2)
-    assert run.curve[chosen.rung] == pytest.approx(both, rel=1e-4)  # two members: the loss of their average itself
-    assert run.curve[chosen.rung] == min(run.curve)
+    both = np.mean(row_losses(run.problem, run.problem.places(one.holdout), (f[0] + f[1]) / 2) ** POWER)
+    curve = run.jury.curve
+    assert curve[chosen.rung] == pytest.approx(both, rel=1e-4)  # two members: the loss of their average itself
+    assert curve[chosen.rung] == min(curve)
 
 
 def test_four_members_extrapolate_to_four(rng):
-    run = recipe(rng, n_members=4)
+    run = recipe(rng, n=3000, n_members=4)
     _, climbers = run.run()
     held = [climber.holdout for climber in climbers]
     assert np.array_equal(held[0], held[1])
     assert not np.intersect1d(held[0], held[2]).size
-    single = np.mean([climber.losses[-1] for climber in climbers])
-    pairs = []
+    singles, pairs = [], []
     for a, b in ((0, 1), (2, 3)):
         f = [outputs_of(climbers[k].network(-1), run.problem, held[k]) for k in (a, b)]
-        pairs.append(mean_loss(run.problem, held[a], (f[0] + f[1]) / 2))
-    variance = 2 * (single - np.mean(pairs))
-    assert run.curve[-1] == pytest.approx(single - variance + variance / 4, rel=1e-4)
+        loss = [row_losses(run.problem, run.problem.places(held[a]), g) ** POWER for g in (*f, (f[0] + f[1]) / 2)]
+        singles += [loss[0].mean(), loss[1].mean()]
+        pairs.append(loss[2].mean())
+    variance = 2 * (np.mean(singles) - np.mean(pairs))
+    assert run.jury.curve[-1] == pytest.approx(np.mean(singles) - variance + variance / 4, rel=1e-4)
 
 
 def test_few_rows_are_held_out_by_one_member_each(rng):
@@ -83,22 +86,21 @@ def test_few_rows_are_held_out_by_one_member_each(rng):
     assert not np.intersect1d(one.holdout, two.holdout).size
 
 
-@pytest.mark.parametrize(
-    ("curve", "many", "done", "over"),
-    [
-        ([1.0, 1.1, 1.2], False, 2, True),  # two rungs no better than the start
-        ([1.0, 1.1, 0.9], False, 2, False),
-        ([1.0, 1.1, 1.2], True, 2, False),  # many rows: short rungs do not tell yet
-        ([1.0, 1.1, 1.2, 1.3, 1.4], True, 4, True),
-        ([1.0, 0.9, 0.8, 0.7, 0.6, 0.5], True, 5, False),
-        ([1.0, 0.9, 0.8, 0.7, 0.6, 0.5999], True, 5, True),  # a long rung that gains next to nothing
-    ],
-)
-def test_when_a_path_ends(rng, curve, many, done, over, monkeypatch):
-    monkeypatch.setattr(_recipe, "MANY_ROWS", 1 if many else 10**9)
-    run = recipe(rng, n=100)
-    run.curve = list(curve)
-    assert run._is_done(done) is over
+def test_eight_members_of_few_rows_judge_every_row_once(rng):
+    run = recipe(rng, n=400, n_members=9)
+    _, climbers = run.run()
+    held = np.concatenate([climber.holdout for climber in climbers if climber.holdout is not None])
+    assert np.array_equal(np.sort(held), np.arange(400))
+    assert len(climbers) == 9  # the ninth follows
+
+
+def test_no_path_over_many_rows_ends_before_four_passes(rng):
+    """Half a pass says little of what a large table has to teach, however little its first rungs gain."""
+    X = rng.normal(size=(60_000, 3))
+    y = X[:, 0] + rng.normal(size=60_000)  # the start is all there is to learn: nothing is gained by climbing
+    model = MonotonicRegressor(n_estimators=1, hidden_layer_sizes=(4,), random_state=0).fit(X, y)
+    path = [entry["n_steps"] for entry in model.history_]
+    assert sum(path) * 128 >= 4 * 60_000
 
 
 def test_decay_follows_the_penalty_of_the_start(rng):
@@ -222,14 +224,14 @@ def test_every_member_ends_with_all_rows_and_is_judged_before(rng, monkeypatch):
     monkeypatch.setattr(
         _recipe, "run_jobs", lambda given, *rest: jobs.extend(given) or _training.run_jobs(given, *rest)
     )
-    run = recipe(rng, n_members=6)
+    run = recipe(rng, n=2500, n_members=6)
     chosen, climbers = run.run()
     assert chosen.rung > 0
     last = {job.member: job for job in jobs}
-    assert all(len(last[member].index) == 400 and last[member].holdout is None for member in range(6))
+    assert all(len(last[member].index) == 2500 and last[member].holdout is None for member in range(6))
     followers = [job for job in jobs if job.member >= _recipe.PROBES]
     assert followers
-    assert all(len(job.index) == 400 for job in followers)
+    assert all(len(job.index) == 2500 for job in followers)
     judged = [job for job in jobs if job.holdout is not None]
     assert all(not np.intersect1d(job.index, job.holdout).size for job in judged)
     for climber in climbers:  # what was judged is kept beside what is used
@@ -288,9 +290,9 @@ def test_no_member_makes_more_passes_than_asked_for(rng, n, max_iter):
     assert model.n_iter_ <= max_iter + 1  # rounded
 
 
-@pytest.mark.parametrize("place", ["_train", "_judge", "_results"])
-def test_an_interrupt_anywhere_keeps_what_was_learned(rng, monkeypatch, place):
-    calls, real = [], getattr(Recipe, place)
+@pytest.mark.parametrize(("owner", "place"), [(Recipe, "_train"), (Jury, "hear"), (Recipe, "_results")])
+def test_an_interrupt_anywhere_keeps_what_was_learned(rng, monkeypatch, owner, place):
+    calls, real = [], getattr(owner, place)
 
     def interrupted(self, *given):
         calls.append(1)
@@ -298,7 +300,7 @@ def test_an_interrupt_anywhere_keeps_what_was_learned(rng, monkeypatch, place):
             raise KeyboardInterrupt
         return real(self, *given)
 
-    monkeypatch.setattr(Recipe, place, interrupted)
+    monkeypatch.setattr(owner, place, interrupted)
     run = recipe(rng, n=3000, n_members=5)
     chosen, climbers = run.run()
     assert run.interrupted

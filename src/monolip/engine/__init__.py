@@ -17,6 +17,48 @@ trainer           Trainer: one network, step by step
 additive          fit_additive: the best additive function inside the slope intervals, where training starts
 anchored          Anchored: training around such a start
 judging           mean_loss: the loss of several members together
+freezing          freeze: a trained network as a FrozenNetwork
 
 Modules that begin with an underscore are kernels and layouts. Networks are plain arrays: see trainer.NetworkArrays.
+The names below are public: one network, trained as its caller says, every snapshot of it to be looked at.
+
+>>> import numpy as np
+>>> from monolip import SlopeBounds
+>>> from monolip.engine import Architecture, Problem, TrainingOptions, freeze, train
+>>> x = np.linspace(-1, 1, 64)[:, None]
+>>> rising = SlopeBounds.from_monotonic_cst([1], max_slope=2.0)
+>>> problem = Problem(x, np.tanh(x[:, 0]), rising.lower, rising.upper, architecture=Architecture(hidden=(4,)))
+>>> result = train(problem, TrainingOptions(n_steps=50, n_snapshots=5))
+>>> len(result.snapshots), freeze(result.network, rising).n_features
+(5, 1)
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# Where each public name lives. Loaded on first use: a name of the engine may load numba.
+_HOMES = {
+    "Architecture": "architecture",
+    "Loss": "losses",
+    "NetworkArrays": "trainer",
+    "Problem": "problem",
+    "Snapshot": "training",
+    "TrainingOptions": "training_options",
+    "TrainingResult": "training",
+    "freeze": "freezing",
+    "train": "training",
+}
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

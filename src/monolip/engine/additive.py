@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine._compile import compiled
-from monolip.engine.judging import mean_loss
+from monolip.engine.judging import row_losses
 from monolip.engine.problem import Problem
 
 __all__ = ["Additive", "fit_additive", "losses_of"]
@@ -52,7 +52,9 @@ def losses_of(starts: Sequence[Additive], problem: Problem, rows: ArrayLike) -> 
     slopes = np.stack([start.slopes for start in starts], axis=1).astype(problem.dtype)
     known = data.offset[places] if len(data.offset) else problem.dtype.type(0)
     f = problem.rows_at(places) @ slopes + np.array([start.constant for start in starts], problem.dtype) + known
-    return [mean_loss(problem, rows, f[:, [k]]) for k in range(len(starts))]
+    every = row_losses(problem, np.tile(places, len(starts)), f.T.reshape(-1, 1)).reshape(len(starts), -1)
+    weight = data.weight[places].astype(np.float64)
+    return [float(loss) for loss in every @ weight / weight.sum()]
 
 
 def fit_additive(

@@ -1,4 +1,4 @@
-"""The loss of outputs that did not come from one training: of a start, or of several members together."""
+"""Outputs and losses that do not come from one training: of a start, or of several members together, row by row."""
 
 from __future__ import annotations
 
@@ -13,24 +13,41 @@ from monolip.engine.losses import loss_kernels
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
 
-__all__ = ["mean_loss", "outputs_of"]
+__all__ = ["JudgedRows", "mean_loss", "outputs_of", "row_losses"]
 
 FloatArray = NDArray[Any]
 
 
-def outputs_of(network: NetworkArrays, problem: Problem, rows: ArrayLike) -> FloatArray:
-    """Outputs of a network in convex form for rows of a problem, its offsets included: (rows, outputs).
+class JudgedRows:
+    """Rows of a problem that many networks are judged on, unpacked once.
 
     Quick rather than exact: in the problem's precision, by whatever order of operations BLAS likes.
     """
-    places, data = problem.places(rows), problem.data
-    z, last = problem.rows_at(places), len(network.weights) - 1
-    for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
-        z = z @ weight.T.astype(z.dtype) + bias.astype(z.dtype)
-        if k < last:
-            z = _sorted(z, network.group_sizes[k])
-    known = data.offset[places][:, np.argsort(problem.layout.output_order)] if len(data.offset) else z.dtype.type(0)
-    return np.asarray(z + known)
+
+    def __init__(self, problem: Problem, rows: ArrayLike) -> None:
+        self.problem, self.places = problem, problem.places(rows)
+        self.weight = problem.data.weight[self.places].astype(np.float64)
+        self._x = problem.rows_at(self.places)
+
+    def outputs(self, network: NetworkArrays) -> FloatArray:
+        """Of a network in convex form, the problem's offsets included: (rows, outputs)."""
+        z, last, data = self._x, len(network.weights) - 1, self.problem.data
+        for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+            z = z @ weight.T.astype(z.dtype) + bias.astype(z.dtype)
+            if k < last:
+                z = _sorted(z, network.group_sizes[k])
+        if not len(data.offset):
+            return np.asarray(z)
+        return np.asarray(z + data.offset[self.places][:, np.argsort(self.problem.layout.output_order)])
+
+    def losses(self, f: FloatArray) -> NDArray[np.float64]:
+        """Of outputs f, (rows, outputs), row by row: (rows,)."""
+        return row_losses(self.problem, self.places, f)
+
+
+def outputs_of(network: NetworkArrays, problem: Problem, rows: ArrayLike) -> FloatArray:
+    """Outputs of a network in convex form for rows of a problem, its offsets included: (rows, outputs)."""
+    return JudgedRows(problem, rows).outputs(network)
 
 
 def _sorted(z: FloatArray, size: int) -> FloatArray:
@@ -45,14 +62,24 @@ def _sorted(z: FloatArray, size: int) -> FloatArray:
 
 def mean_loss(problem: Problem, rows: ArrayLike, f: FloatArray) -> float:
     """Weighted mean loss of outputs f, (rows, outputs), for those rows of a problem, in order of memory."""
-    places, data = problem.places(rows), problem.data
-    flat = np.ascontiguousarray(f[:, problem.layout.output_order].T, problem.dtype).ravel()
-    y, weight = np.ascontiguousarray(data.y[places].T).ravel(), data.weight[places]
+    places = problem.places(rows)
+    weight = problem.data.weight[places].astype(np.float64)
+    return float(weight @ row_losses(problem, places, f)) / float(weight.sum())
+
+
+def row_losses(problem: Problem, places: NDArray[np.int32], f: FloatArray) -> NDArray[np.float64]:
+    """Loss of outputs f, (rows, outputs), of every row, weights not counted; places: where the problem keeps them."""
+    ordered = np.ascontiguousarray(f[:, problem.layout.output_order], problem.dtype)
+    found = np.empty(len(ordered))
     value = loss_kernels(problem.loss.name, problem.dtype.name)[0]
-    total = _value(value.address, flat, y, np.tile(weight, f.shape[1]), problem.parameter)
-    return float(total) / float(weight.sum(dtype=np.float64))
+    one = np.ones(ordered.shape[1], problem.dtype)
+    _each(value.address, ordered, problem.data.y[places], one, problem.parameter, found)
+    return found
 
 
 @compiled()
-def _value(address: int, f: FloatArray, y: FloatArray, weight: FloatArray, parameter: float) -> Any:
-    return call_value(address, f, y, weight, parameter)
+def _each(
+    address: int, f: FloatArray, y: FloatArray, one: FloatArray, parameter: float, found: NDArray[np.float64]
+) -> None:
+    for i in range(found.size):
+        found[i] = call_value(address, f[i], y[i], one, parameter)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine.anchored import Anchored
-from monolip.engine.judging import mean_loss, outputs_of
-from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
 
 __all__ = ["Chosen", "Climber", "Rung", "deal_folds"]
@@ -56,14 +53,6 @@ class Climber:
     def judged_on(self) -> NDArray[np.int32]:
         assert self.holdout is not None, "only members that hold rows out are judged"
         return self.holdout
-
-    def loss_now(self, problem: Problem) -> float:
-        """Hold-out loss of the network as it is now."""
-        return mean_loss(problem, self.judged_on, self.held_out_outputs())
-
-    def held_out_outputs(self) -> NDArray[Any]:
-        """Of the network as it is now, for the rows held out; (rows, outputs)."""
-        return outputs_of(self.network(-1), self.anchored.whole, self.judged_on)
 
     def network(self, rung: int) -> NetworkArrays:
         """The member as it was after a rung."""

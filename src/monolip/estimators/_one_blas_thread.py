@@ -16,6 +16,7 @@ __all__ = ["one_blas_thread"]
 _lock = Lock()
 _running = 0  # fits under way in this process: the first sets the limit, the last one lifts it
 _limit: Any = None
+_pools: Any = None  # BLAS libraries of this process: to look for them takes longer than a small table's start
 
 
 def _forget() -> None:
@@ -28,15 +29,23 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
+def _blas() -> Any:
+    """Looked for once: numpy's, the only one a fit multiplies with, was loaded with numpy."""
+    global _pools
+    if _pools is None:
+        from threadpoolctl import ThreadpoolController
+
+        _pools = ThreadpoolController().select(user_api="blas")
+    return _pools
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Within it numpy's products are single-threaded; what the user had set before is set again afterwards."""
     global _running, _limit
     with _lock:
         if _running == 0:
-            from threadpoolctl import threadpool_limits
-
-            _limit = threadpool_limits(limits=1, user_api="blas")
+            _limit = _blas().limit(limits=1)
         _running += 1
     try:
         yield

@@ -4,10 +4,9 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
     rungs     50 steps, then twice as many each time, each going on from the last with less slope decay; decay pulls
               towards the start, so the path leads from an additive function to a free network
     decay     also stronger where the start needed a strong ridge penalty: both say how much noise there is
-    stop      when the hold-out loss has not fallen for two rungs; once rungs are long, when one gains less than 0.3 %
-    members   two by two hold out another part of the rows (one by one where there are few); all take the network of the
-              rung that was best, and best is judged for all members together: with v the variance of members,
-              L1 = b + v for one and L2 = b + v / 2 for two give L = b + v / n_members
+    stop      when a rung gains too little on the rows held out (see _jury)
+    members   of few rows each holds out another part, and up to eight judge; of many rows two by two hold out the same
+              part, so that their average is judged. All take the network of the rung that was best for all together
     finish    rows held out have done their work: every member trains once more with all rows, further where the path
               was still gaining, else along the best rung again; members that follow see all rows from the start
 
@@ -27,11 +26,11 @@ from numpy.typing import NDArray
 
 from monolip.engine.additive import Additive, fit_additive, losses_of
 from monolip.engine.anchored import Anchored
-from monolip.engine.judging import mean_loss
 from monolip.engine.problem import Problem
 from monolip.engine.training import Progress, TrainingResult
 from monolip.engine.training_options import TrainingOptions
 from monolip.estimators._climber import Chosen, Climber, Rung
+from monolip.estimators._jury import SHORT, Jury
 from monolip.estimators._training import Job, run_jobs
 
 __all__ = ["Recipe"]
@@ -39,13 +38,13 @@ __all__ = ["Recipe"]
 FloatArray = NDArray[np.float64]
 
 STRENGTHS = (3000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
-PROBES = 4  # members that decide; further ones follow
+PROBES, PROBES_FEW = 4, 8  # members that decide, of many and of few rows; further ones follow
 MANY_ROWS = 2500
-LONG, WORTH = 4, 0.003  # rungs after so many are long: one that gains less than this part of the loss is the last
 NOISY = 3  # from this rung on decay is stronger where the start needed a strong penalty, and weaker where it did not
 USUAL, LEAST, MOST = 3.0, 0.2, 10.0
+QUIET = 1.0  # a start that needs less of a penalty than this says that there is hardly any noise
+PASSES = 4  # over many rows, before a path that gains little may end
 RESERVED = 3  # a path of so many rungs keeps its last one for the finish
-MUCH = 0.15  # of the loss gained by the first rungs: what the start could not explain is then no noise
 STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
 UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
 RATE = 0.16
@@ -69,7 +68,6 @@ class Recipe:
     deadline: float | None = None
     on_progress: Callable[[Job, Progress], None] | None = None
     history: list[dict[str, object]] = field(default_factory=list)
-    curve: list[float] = field(default_factory=list)
     strength: float | None = None
     interrupted: bool = False
     learned: bool = False
@@ -77,16 +75,27 @@ class Recipe:
     @property
     def paired(self) -> bool:
         """Whether members hold out the same rows two by two."""
-        return self.n_members >= PROBES or (self.n_members == 2 and self.has_many_rows)
+        return self.has_many_rows and (self.n_members == 2 or self.n_members >= PROBES)
+
+    @cached_property
+    def jury(self) -> Jury:
+        seen = np.cumsum([rung.steps for rung in self.rungs]) * self.batch_size
+        short = max(SHORT, 1 + int(np.searchsorted(seen, PASSES * len(self.problem.data.y))))
+        return Jury(self.problem, self.n_members, self.paired, self.has_many_rows, short)
 
     @property
     def has_many_rows(self) -> bool:
         """Many rows are judged reliably, and earn more than a start: short rungs do not tell yet what they have."""
         return len(self.problem.data.y) >= MANY_ROWS
 
+    @property
+    def _probes(self) -> int:
+        return min(self.n_members, PROBES if self.has_many_rows else PROBES_FEW)
+
     def run(self) -> tuple[Chosen, list[Climber]]:
         """What was chosen, and the members, each with a network for that rung."""
-        probes, self.strength = self._start(range(min(self.n_members, PROBES)), STRENGTHS, self.folds is not None)
+        probes, self.strength = self._start(range(self._probes), STRENGTHS, self.folds is not None)
+        self.jury.quiet = self.strength is not None and self.strength < QUIET
         climbed = self._climb(probes)
         chosen = self._chosen(self._best(climbed), climbed)
         if self.folds is not None and climbed < len(self.rungs):  # else nothing is left of the passes asked for
@@ -152,16 +161,17 @@ class Recipe:
             starts.append(starts[-1] if same else fit_additive(self.problem, climber.index, self.penalty, tried))
         if not starts or not all(starts):
             if judged:
-                self.curve.append(float(np.mean([climber.loss_now(self.problem) for climber in climbers])))
+                self.jury.hear(climbers)
             return climbers, None
         at = len(tried) // 2
         if judged:
             pairs = zip(climbers, starts, strict=True)
             losses = np.array([losses_of(found, self.problem, climber.judged_on) for climber, found in pairs])
             at = int(losses.mean(axis=0).argmin())
-            self.curve.append(float(losses[:, at].mean()))
         for climber, found in zip(climbers, starts, strict=True):
             climber.anchored = Anchored(self.problem, found[at])
+        if judged:
+            self.jury.hear(climbers)
         return climbers, tried[at]
 
     def _climb(self, climbers: list[Climber]) -> int:
@@ -170,10 +180,10 @@ class Recipe:
             with self._interruptible():
                 self._train(climbers, number)
                 if self.folds is not None:
-                    self.curve.append(self._judge(climbers))
+                    self.jury.hear(climbers)
             if self._out_of_time():
                 break
-            if self.folds is not None and self._is_done(number + 1):
+            if self.folds is not None and self.jury.is_done():
                 break
         return min(len(climber.networks) for climber in climbers) - 1
 
@@ -185,28 +195,9 @@ class Recipe:
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _is_done(self, done: int) -> bool:
-        """Whether the last rungs say that the next, twice as long as all so far, is not worth climbing."""
-        if done <= LONG:
-            return done >= (LONG if self.has_many_rows else 2) and done - self._best(done) >= 2
-        before = min(self.curve[:-1])
-        return before - self.curve[-1] < WORTH * abs(before)
-
     def _best(self, done: int) -> int:
-        """Of the rungs done, the one with the lowest hold-out loss; 0 is the start."""
-        return done if self.folds is None else int(np.argmin(self.curve))
-
-    def _judge(self, climbers: Sequence[Climber]) -> float:
-        """Hold-out loss after the last rung of as many members as there will be."""
-        single = float(np.mean([climber.losses[-1] for climber in climbers]))
-        if not self.paired:
-            return single
-        double = []
-        for one, two in zip(climbers[::2], climbers[1::2], strict=False):
-            mean = (one.held_out_outputs() + two.held_out_outputs()) / 2
-            double.append(mean_loss(self.problem, one.judged_on, mean))
-        both = float(np.mean(double))
-        return 2 * both - single + 2 * (single - both) / self.n_members
+        """Of the rungs done, the one to take; 0 is the start."""
+        return done if self.folds is None else self.jury.best()
 
     def _train(self, climbers: Sequence[Climber], number: int) -> None:
         results = self._results([self._job(climber, number) for climber in climbers])
@@ -255,7 +246,7 @@ class Recipe:
 
     def _has_learned(self) -> bool:
         """Whether the first rungs gained so much that what the start could not explain is no noise."""
-        return self.learned or (len(self.curve) > NOISY and self.curve[NOISY] < (1 - MUCH) * self.curve[0])
+        return self.learned or (len(self.jury.curve) > NOISY and self.jury.gained_much(NOISY))
 
     def _rows(self, member: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
         """Rows a member learns from and rows it is judged on; None is any member that nobody judges."""
