@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from llvmlite.binding import Linkage
 from numba.core.compiler import Compiler
 
 __all__ = ["compiled"]
@@ -39,6 +40,33 @@ class _InnerCompiler(Compiler):  # type: ignore[misc]
         return super().define_pipelines()
 
 
+class _OuterCompiler(Compiler):  # type: ignore[misc]
+    """Keeps every kernel inside another to itself.
+
+    They are shared by name within a process otherwise: the first copy that is loaded serves all, also the one that was
+    not optimised because an outer kernel would do it. Bits of a training would depend on what ran before it.
+    """
+
+    def define_pipelines(self) -> Any:
+        if self.state.library is None:
+            library = self.state.targetctx.codegen().create_library(self.state.func_id.func_qualname)
+            library.enable_object_caching()
+            with contextlib.suppress(AttributeError):  # private names
+                library._optimize_final_module = _alone(library, library._optimize_final_module)
+            self.state.library = library
+        return super().define_pipelines()
+
+
+def _alone(library: Any, optimise: Callable[[], None]) -> Callable[[], None]:
+    def internalise_and_optimise() -> None:
+        for function in library._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
+        optimise()
+
+    return internalise_and_optimise
+
+
 def _dispatcher(function: Callable[..., Any], fast: bool, inner: bool, cache: bool) -> Any:
     flags: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": cache}
     if fast:
@@ -48,6 +76,8 @@ def _dispatcher(function: Callable[..., Any], fast: bool, inner: bool, cache: bo
         flags["_nrt"] = False
     if inner:
         flags |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _InnerCompiler}
+    else:
+        flags["pipeline_class"] = _OuterCompiler
     return numba.njit(**flags)(function)
 
 
