@@ -15,7 +15,7 @@ THREADS := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 $(CORE): pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (a minute or two, once)"
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[plot]" pandas
+	$(PIP) --editable ".[plot,cli]" pandas
 	touch $@
 
 # What development needs on top. torch goes first and alone: its CPU build is found by exact version only.
