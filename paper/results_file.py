@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PAPER", "ROOT", "figure_path", "read_results", "recording", "results_path"]
+__all__ = ["PAPER", "ROOT", "figure_path", "read_results", "recording", "results_path", "write_results"]
 
 PAPER = Path(__file__).resolve().parent
 ROOT = PAPER.parent
@@ -55,6 +55,11 @@ def recording(name: str, *, fast: bool, packages: tuple[str, ...] = ("monolip", 
         "cpu_seconds": round(time.process_time() - cpu, 1),
         "numbers": numbers,
     }
+    write_results(name, content, fast=fast)
+
+
+def write_results(name: str, content: dict[str, Any], *, fast: bool = False) -> None:
+    """The whole file; for results that were read, and completed."""
     path = results_path(name, fast=fast)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_text(content), encoding="utf-8")

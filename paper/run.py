@@ -3,8 +3,8 @@
     python paper/run.py [--fast] [--figures] [names...]      all of them without a name; --list says which there are
 
 --fast takes minutes on two cores and writes below build/paper/; without it the committed files of paper/ are made
-again. --figures draws from results that are there already. A data set that is not on this machine is skipped with a
-message that says how to get it. An experiment that fails is reported, the others still run, and the exit code is 1.
+again. --figures draws from results that are there already. A data set, or a GPU, that is not on this machine is skipped
+with a message that says what to do. An experiment that fails is reported, the others still run, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script,
 from paper.missing_data import MissingDataError
 from paper.results_file import results_path
 
-EXPERIMENTS = ("toy", "lhc", "table1", "what_was_wrong", "appendix_a", "section_3_2")
+EXPERIMENTS = ("toy", "lhc", "table1", "end_to_end", "what_was_wrong", "appendix_a", "section_3_2")
 
 
 def run(name: str, *, fast: bool, figures_only: bool) -> str:

@@ -12,7 +12,7 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["attainable"]
+__all__ = ["attainable", "identical"]
 
 Labels = NDArray[np.int64]
 
@@ -31,13 +31,32 @@ def attainable(
     [True, True, True]
     """
     keep = np.ones(len(labels), dtype=bool)
-    groups: dict[bytes, list[int]] = defaultdict(list)
-    for i, image in enumerate(np.ascontiguousarray(pixels)):
-        groups[image.tobytes()].append(i)
-    for found in (np.array(group) for group in groups.values() if len(group) > 1):
+    for found in _groups(pixels):
         x = np.zeros(len(found)) if goodness is None else goodness[found]
         keep[found] = _best(labels[found], x) if goodness is not None else _one_answer(labels[found])
     return keep
+
+
+def identical(pixels: NDArray[np.uint8], labels: Labels) -> dict[str, int]:
+    """How many images appear more than once, and how many of those with more than one label.
+
+    >>> identical(np.array([[1], [2], [1], [2], [3]], np.uint8), np.array([7, 0, 7, 1, 1]))
+    {'repeated': 2, 'with_other_labels': 1, 'most_copies': 2}
+    """
+    found = _groups(pixels)
+    return {
+        "repeated": len(found),
+        "with_other_labels": sum(len(np.unique(labels[group])) > 1 for group in found),
+        "most_copies": max(map(len, found), default=1),
+    }
+
+
+def _groups(pixels: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
+    """Row numbers of each image that appears more than once."""
+    groups: dict[bytes, list[int]] = defaultdict(list)
+    for i, image in enumerate(np.ascontiguousarray(pixels)):
+        groups[image.tobytes()].append(i)
+    return [np.array(group) for group in groups.values() if len(group) > 1]
 
 
 def _one_answer(labels: Labels) -> NDArray[np.bool_]:

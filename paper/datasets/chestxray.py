@@ -1,7 +1,7 @@
 """ChestXRay (NIH ChestX-ray14): is there a finding? Two constrained features: follow-up number and age.
 
-The paper used the 5,606 images of the public "sample"; its labels are read here, its images where they are. SUBSTITUTE:
-the first 4,999 images of the whole set at 224 x 224, and their 512 ResNet18 features.
+The paper used the 5,606 images of the public "sample", with features of a ResNet18: where its images are here, so are
+they. SUBSTITUTE: the first 4,999 images of the whole set at 224 x 224, and their 512 ResNet18 features.
 """
 
 from __future__ import annotations
@@ -12,27 +12,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from paper.datasets.chest_images import FIRST, SAMPLE, Source, read_images, years
 from paper.datasets.data_set import DataSet
-from paper.datasets.files import check_digest, read
+from paper.datasets.files import check_digest, find, first_found, read
 
-__all__ = ["TABULAR", "load_chest_labels", "load_chest_sample", "load_chest_substitute", "read_labels"]
+__all__ = ["TABULAR", "load_chest", "load_chest_labels", "load_chest_sample", "load_chest_substitute", "read_labels"]
 
 TABULAR = ["Follow-up #", "Patient Age", "Patient Gender", "View Position"]
 DIRECTIONS = {"Follow-up #": 1, "Patient Age": 1}
-SAMPLE = "download the set nih-chest-xrays/sample of kaggle.com and save its sample_labels.csv under that name."
-WHOLE = "take the first 4,999 rows of NIH's Data_Entry_2017.csv (nihcc.app.box.com) and save them under that name."
 FEATURES = (
     "run an ImageNet-trained ResNet18 without its last layer in eval mode over the first 4,999 images, and save the "
     "array (4999, 512) as `eval_mode`."
 )
-SAMPLE_DIGEST = "fe9502788cd9986dfd8422cbc2170b153b0dcc7af92025c1a0e5d5daaf2a0913"
-DIGEST = "bfa1659de3c577f2760e7681f0d67910b4c8dc944769ab7f99a727fd553cb431"
 FEATURE_DIGESTS = {
     "eval_mode": "6194e5be07e585f48740e4fbc418cd3c58c3ddb0c88ff507e3022130d8a3a04e",
     "train_mode_bs128": "9af3cd83f6ce688c0505cd9b081cef09c748e1aed48449ffcac8cddd5b8bee8c",
 }
 Labels = tuple[pd.DataFrame, NDArray[np.float64], NDArray[np.int64]]
-DAYS = {"Y": 1.0, "M": 12.0, "D": 365.25}
 
 
 def read_labels(path: Path) -> Labels:
@@ -49,29 +45,41 @@ def read_labels(path: Path) -> Labels:
     return X, (frame["Finding Labels"] != "No Finding").to_numpy(float), frame["Patient ID"].to_numpy(np.int64)
 
 
-def years(age: str) -> float:
-    """'060Y' -> 60, '018M' -> 1.5; a bare number counts as years."""
-    unit = age[-1].upper()
-    return float(age) if unit.isdigit() else float(age[:-1]) / DAYS[unit]
+def load_chest() -> DataSet:
+    """The paper's sample where its images are here, else the substitute."""
+    return first_found("ChestXRay", load_chest_sample, load_chest_substitute)
 
 
-def load_chest_sample(features: NDArray[np.float64] | None = None) -> DataSet:
-    """The paper's 5,606 rows; `features` of its images, (5606, k), where somebody has them."""
-    X, y, patients = read("chestxray/sample_labels.csv", SAMPLE, lambda path: _checked(path, SAMPLE_DIGEST))
-    return _joined("ChestXRay", X, y, patients, features, "")
+def load_chest_sample() -> DataSet:
+    """The paper's 5,606 rows: four tabular features and 512 of its images; groups: patients."""
+    X, y, patients = _labels(SAMPLE)
+    archive = find(SAMPLE.images, SAMPLE.how_images)
+    labels = find(SAMPLE.labels, SAMPLE.how_labels)
+    names = pd.read_csv(labels, usecols=["Image Index"])["Image Index"].astype(str).tolist()
+    from paper.end_to_end.features import kept_features  # torch, and only where there are images
+
+    features = kept_features(archive, lambda: read(SAMPLE.images, SAMPLE.how_images, _reader(names)))
+    return _joined("ChestXRay", X, y, patients, features, SAMPLE.substitute)
+
+
+def _reader(names: list[str]) -> object:
+    return lambda path: read_images(path, names, SAMPLE.side)
 
 
 def load_chest_labels() -> DataSet:
     """The four tabular features of the substitute."""
-    X, y, patients = read("chestxray/nih_first4999_labels.csv", WHOLE, lambda path: _checked(path, DIGEST))
-    return _joined("ChestXRay substitute, tabular", X, y, patients, None, "the first 4,999 NIH images")
+    return _joined("ChestXRay substitute, tabular", *_labels(FIRST), None, FIRST.substitute)
 
 
 def load_chest_substitute(mode: str = "eval_mode") -> DataSet:
     """Four tabular and 512 image features of the first 4,999 NIH images; groups: patients."""
-    X, y, patients = read("chestxray/nih_first4999_labels.csv", WHOLE, lambda path: _checked(path, DIGEST))
+    X, y, patients = _labels(FIRST)
     features = read("chestxray/resnet18_features_fp16.npz", FEATURES, lambda path: _features(path, mode))
-    return _joined("ChestXRay substitute", X, y, patients, features, "the first 4,999 NIH images")
+    return _joined("ChestXRay substitute", X, y, patients, features, FIRST.substitute)
+
+
+def _labels(source: Source) -> Labels:
+    return read(source.labels, source.how_labels, lambda path: _checked(path, source.digest))
 
 
 def _checked(path: Path, known: str) -> Labels:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from paper.datasets.files import digest
 
 __all__ = ["DataSet"]
 
@@ -53,6 +56,12 @@ class DataSet:
         if self.test is None:
             raise ValueError(f"{self.name} has no published split; split it yourself.")
         return np.setdiff1d(np.arange(len(self.y)), self.test)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of everything a model can see of it; names of columns included."""
+        parts = [self.X, self.y, self.signs, *(part for part in (self.test, self.groups) if part is not None)]
+        return " ".join([*(digest(part)[:12] for part in parts), *map(str, self.X)])
 
     def describe(self) -> dict[str, float]:
         """Rows, columns, constrained columns and the balance of the label (or mean and deviation of the target)."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from paper.missing_data import DamagedDataError, MissingDataError, data_file
 
-__all__ = ["check_digest", "digest", "find", "read"]
+__all__ = ["check_digest", "digest", "find", "first_found", "read"]
 
 T = TypeVar("T")
 
@@ -69,6 +69,21 @@ def read(
             f"the data file {name} must be the one the results were made from; reading it gave "
             f"{type(error).__name__}: {said}; {how}"
         ) from error
+
+
+def first_found(name: str, original: Callable[[], T], substitute: Callable[[], T]) -> T:
+    """original(), or where its files are not on this machine, substitute(); where neither is, how to get both.
+
+    A damaged original is not replaced in silence: its error is raised.
+    """
+    try:
+        return original()
+    except MissingDataError as missing:
+        print(f"[data] {name}: the paper's files are not here ({missing}); the substitute is used", flush=True)
+        try:
+            return substitute()
+        except MissingDataError as neither:
+            raise MissingDataError(f"{neither} The paper's own: {missing}") from None
 
 
 def _download(url: str, goal: Path, opener: Callable[..., Any]) -> Path:

@@ -22,7 +22,7 @@ from monolip.nn import ConvexMLP, LipschitzLinear, parameter_groups
 from paper.section_3_2.suite import Splits
 from paper.section_3_2.variants import Variant
 
-__all__ = ["Rows", "Trained", "train_stack"]
+__all__ = ["Rows", "Stack", "Trained", "new_stack", "train_stack"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,12 @@ class Rows:
         joined = [np.repeat(array, rates, axis=0) for array in (np.concatenate(xs), np.concatenate(ys), counts)]
         return cls(*map(torch.as_tensor, joined))
 
+    def draw(self, batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """A batch of each network's own rows, with replacement."""
+        rows = (torch.rand(len(self.x), batch, generator=generator) * self.count[:, None]).long()
+        own = torch.arange(len(self.x))[:, None]
+        return self.x[own, rows], self.y[own, rows]
+
 
 def train_stack(
     variant: Variant, tables: Sequence[Splits], *, rates: Sequence[float], steps: int, hidden: Sequence[int], batch: int
@@ -61,7 +67,18 @@ def train_stack(
     train, validation, test = (
         Rows.of([getattr(table, part) for table in tables], len(rates)) for part in ("train", "validation", "test")
     )
-    seeds, width = len(tables[0].train[0]), train.x.shape[2]
+    stack, draw = new_stack(variant, tables, rates=rates, hidden=hidden), torch.Generator().manual_seed(0)
+    begun = time.process_time()
+    for step in range(steps):
+        stack.step(*train.draw(batch, draw), 0.5 + 0.5 * math.cos(math.pi * step / steps))
+    seconds = (time.process_time() - begun) / steps
+    shape = (len(tables), len(tables[0].train[0]), len(rates))
+    return Trained(*(stack.measure(part).reshape(shape) for part in (train, validation, test)), seconds)
+
+
+def new_stack(variant: Variant, tables: Sequence[Splits], *, rates: Sequence[float], hidden: Sequence[int]) -> Stack:
+    """Untrained networks for every table, split and rate; those of one split start alike."""
+    seeds, width = len(tables[0].train[0]), max(table.train[0].shape[2] for table in tables)
     modules, binary = [], []
     for table in tables:
         directions = [*table.directions, *[0] * (width - len(table.directions))]
@@ -70,18 +87,10 @@ def train_stack(
                 torch.manual_seed(seed)
                 modules.append(variant.build(directions, tuple(hidden)))
                 binary.append(table.task == "binary")
-    stack = _Stack(modules, torch.tensor(binary), list(rates) * (len(tables) * seeds), variant.after_step)
-    draw, own = torch.Generator().manual_seed(0), torch.arange(len(modules))[:, None]
-    begun = time.process_time()
-    for step in range(steps):
-        rows = (torch.rand(len(modules), batch, generator=draw) * train.count[:, None]).long()
-        stack.step(train.x[own, rows], train.y[own, rows], 0.5 + 0.5 * math.cos(math.pi * step / steps))
-    seconds = (time.process_time() - begun) / steps
-    shape = (len(tables), seeds, len(rates))
-    return Trained(*(stack.measure(part).reshape(shape) for part in (train, validation, test)), seconds)
+    return Stack(modules, torch.tensor(binary), list(rates) * (len(tables) * seeds), variant.after_step)
 
 
-class _Stack:
+class Stack:
     """Adam on stacked parameters, with a rate for each network."""
 
     def __init__(self, modules: list[nn.Module], binary: Tensor, rates: list[float], after_step: bool) -> None:

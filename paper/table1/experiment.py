@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from paper.datasets.data_set import DataSet
+from paper.fingerprint import fingerprint
 from paper.missing_data import MissingDataError
 from paper.results_file import recording
 from paper.table1.honest_protocol import KEEP, METHODS, WIDE, run_honest
-from paper.table1.paper_protocol import run_paper, run_paper_trees, variants
+from paper.table1.paper_protocol import run_paper, run_paper_penalty, run_paper_trees, variants
 from paper.table1.peers import GRIDS, TREES
 from paper.table1.summary import verdict
 from paper.table1.tasks import TASKS, Task, load
@@ -40,6 +42,7 @@ def main(fast: bool) -> None:
         numbers["unit_cpu_seconds"] = units.cpu_seconds
         numbers["penalty_falls"] = sum(value["honest"]["gradient penalty"][0]["affected"] > 0 for value in found)
         numbers["missing"] = missing
+        numbers["code"] = code_of("honest", "monolip")
         if len(missing) == len(tasks):
             raise MissingDataError("; ".join(missing.values()))
 
@@ -48,29 +51,42 @@ def entry(task: Task, units: Units, fast: bool) -> dict[str, Any]:
     """Everything about one entry of the table."""
     data = load(task.data)
     found: dict[str, Any] = {"data": data.describe(), "substitute": data.substitute, "metric": task.metric}
-    found["paper"] = {"monolip": units(f"paper|{task.entry}|monolip", task.small, lambda: run_paper(task, fast))}
+    stated = data if task.stated is None else load(task.stated)
+    own = (data.digest, code_of("paper", "monolip"))
+    found["paper"] = {
+        "monolip": units(f"paper|{task.entry}|monolip", (task.small, *own), lambda: run_paper(task, fast))
+    }
     if task.stated is not None:
-        stated = load(task.stated)
         found["stated data"] = stated.describe()
+        settings = (task.small, stated.digest, own[1])
         found["paper, stated task"] = {
-            "monolip": units(f"paper, stated task|{task.entry}", task.small, lambda: run_paper(task, fast, stated))
+            "monolip": units(f"paper, stated task|{task.entry}", settings, lambda: run_paper(task, fast, stated))
         }
     if not data.substitute:  # the paper's own model, where its number is one to compare with
         found["forms"] = {
-            name: units(f"forms|{task.entry}|{name}", small, lambda small=small: run_paper(task, fast, small=small))
+            name: units(
+                f"forms|{task.entry}|{name}", (small, *own), lambda small=small: run_paper(task, fast, small=small)
+            )
             for name, small in variants(task).items()
         }
-    for name in TREES if not (data.substitute and data.X.shape[1] > WIDE) else ():  # nobody's number to compare with
+    for name in TREES:
         found["paper"][name] = units(
-            f"paper|{task.entry}|{name}", GRIDS[name], lambda name=name: run_paper_trees(task, name, fast)
+            f"paper|{task.entry}|{name}",
+            (GRIDS[name], data.digest, code_of("paper", name)),
+            lambda name=name: run_paper_trees(task, name, fast),
         )
+    found["paper"]["gradient penalty"] = units(
+        f"paper|{task.entry}|gradient penalty",
+        (data.digest, code_of("paper", "gradient penalty")),
+        lambda: run_paper_penalty(task, fast),
+    )
     found["honest"] = {}
     for method in sorted(METHODS, key=lambda method: (task.entry, method) in SLOW_PEERS):
         repeats = 2 if fast else task.repeats
         found["honest"][method] = [
             units(
                 f"honest|{task.entry}|{method}|{repeat}",
-                settings_of(task, method, data.X.shape[1]),
+                (*settings_of(task, method, stated), stated.digest, code_of("honest", method)),
                 lambda method=method, repeat=repeat: run_honest(task, method, repeat, audited=repeat == 0),
             )
             for repeat in range(repeats)
@@ -78,8 +94,27 @@ def entry(task: Task, units: Units, fast: bool) -> dict[str, Any]:
     return found
 
 
-def settings_of(task: Task, method: str, columns: int) -> tuple[object, ...]:
-    """What a unit depends on besides the code: another setting is another unit."""
-    if method == "monolip" and task.keep is None and columns > WIDE:
+PACKAGES = {"LightGBM": "lightgbm", "XGBoost": "xgboost", "HistGradientBoosting": "scikit-learn"}
+
+
+def code_of(protocol: str, method: str) -> str:
+    """What a unit depends on besides settings and data (which have a digest): code it runs, and the package it calls.
+
+    Peers do not run monolip's training: of it they see the audit alone.
+    """
+    ours = method.startswith("monolip")
+    without = ("paper.end_to_end.features", *(("paper.table1.penalty",) if method != "gradient penalty" else ()))
+    package = PACKAGES.get(method, "torch" if method == "gradient penalty" else "numba")
+    return fingerprint(
+        (f"paper.table1.{protocol}_protocol",),
+        ("numpy", "scikit-learn", package),
+        without,
+        ("certify", "engine", "estimators") if ours else ("certify",),
+    )
+
+
+def settings_of(task: Task, method: str, data: DataSet) -> tuple[object, ...]:
+    """What a unit is asked to do."""
+    if method == "monolip" and task.keep is None and data.X.shape[1] > WIDE:
         return ("monolip", KEEP)
     return (task.grid if method.startswith("monolip, paper") else None, GRIDS.get(method))

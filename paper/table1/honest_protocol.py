@@ -1,7 +1,6 @@
 """The honest protocol: everything is chosen on validation rows, test rows are looked at once; repeated splits.
 
 Every contestant sees the same training rows; settings are chosen on a fifth of them, then it is fitted again on all.
-The gradient penalty alone is not fitted again: what it chooses there is the epoch to stop at.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from sklearn.metrics import roc_auc_score
 
 from monolip import MonotonicClassifier, MonotonicRegressor, audit
 from paper.datasets.data_set import DataSet
-from paper.table1.peers import TREES, Score, fit_trees, score_of, select_trees
-from paper.table1.penalty import fit_penalty
+from paper.table1.peers import TREES, Fitted, fit_trees, n_leaves, score_of, select_trees
+from paper.table1.penalty import epoch_scores, fit_penalty
 from paper.table1.scores import accuracy, mse
-from paper.table1.small_network import Inputs, Small, outputs, train_small
+from paper.table1.small_network import Inputs, Small, n_parameters, outputs, train_small
 from paper.table1.tasks import Split, Task, load, mini
 
 __all__ = ["METHODS", "run_honest"]
@@ -36,19 +35,19 @@ def loss(f: FloatArray, y: FloatArray, classes: bool) -> float:
     return float(np.mean(np.logaddexp(0.0, f) - y * f)) if classes else mse(f, y)
 
 
-def ours(task: Task, data: DataSet, split: Split, valid: Split, seed: int) -> Score:
+def ours(task: Task, data: DataSet, split: Split, valid: Split, seed: int) -> Fitted:
     """The estimator, eight members; where there are many columns, the number kept is chosen on validation rows."""
     candidates: list[IntArray] = [np.arange(data.X.shape[1])]
     if data.X.shape[1] > WIDE:
         candidates += [related(data, valid.train, count) for count in KEEP]
-        losses = [
-            loss(_estimator(data, valid.train, columns, seed)(data.X.to_numpy()[valid.test]), data.y[valid.test],
-                 data.classes)
-            for columns in candidates
-        ]  # fmt: skip
+        losses = [_loss_of(_estimator(data, valid.train, columns, seed), data, valid.test) for columns in candidates]
         count = len(candidates[int(np.argmin(losses))])
         candidates = [related(data, split.train, count)] if count < data.X.shape[1] else candidates[:1]
     return _estimator(data, split.train, candidates[0], seed)
+
+
+def _loss_of(fitted: Fitted, data: DataSet, rows: IntArray) -> float:
+    return loss(fitted.score(data.X.to_numpy()[rows]), data.y[rows], data.classes)
 
 
 def related(data: DataSet, rows: IntArray, count: int) -> IntArray:
@@ -58,48 +57,52 @@ def related(data: DataSet, rows: IntArray, count: int) -> IntArray:
     return np.union1d(np.argsort(-strength, kind="stable")[:count], np.flatnonzero(data.signs))
 
 
-def _estimator(data: DataSet, rows: IntArray, columns: IntArray, seed: int) -> Score:
+def _estimator(data: DataSet, rows: IntArray, columns: IntArray, seed: int) -> Fitted:
     X, names = data.X.to_numpy()[:, columns], [str(data.X.columns[i]) for i in columns]
     kind = MonotonicClassifier if data.classes else MonotonicRegressor
     cst = [data.cst.get(name, 0) for name in names]
     model = kind(monotonic_cst=cst, n_estimators=MEMBERS, random_state=seed).fit(X[rows], data.y[rows])
-    if data.classes:
-        return lambda raw: np.asarray(model.decision_function(raw[:, columns]))
-    return lambda raw: np.asarray(model.predict(raw[:, columns]))
+    forms = [trunk.form for member in model.frozen_.members for trunk in member]
+    size = sum(np.count_nonzero(array) for form in forms for array in (*form.weights, *form.biases))
+    ask = model.decision_function if data.classes else model.predict
+    return Fitted(lambda raw: np.asarray(ask(raw[:, columns])), int(size))
 
 
-def ours_small(task: Task, data: DataSet, split: Split, valid: Split, seed: int) -> Score:
+def ours_small(task: Task, data: DataSet, split: Split, valid: Split, seed: int) -> Fitted:
     """One network of the paper's size: its slope cap and number of epochs chosen on validation rows."""
-    losses = []
-    for small in task.grid:
-        score = _small(task, small, data, valid.train, seed)
-        losses.append(loss(score(data.X.to_numpy()[valid.test]), data.y[valid.test], data.classes))
+    losses = [_loss_of(_small(task, small, data, valid.train, seed), data, valid.test) for small in task.grid]
     return _small(task, task.grid[int(np.argmin(losses))], data, split.train, seed)
 
 
-def _small(task: Task, small: Small, data: DataSet, rows: IntArray, seed: int) -> Score:
+def _small(task: Task, small: Small, data: DataSet, rows: IntArray, seed: int) -> Fitted:
     raw = data.X.to_numpy()
     inputs = Inputs.of(raw[rows], small.log)
     own = data.classes or task.metric == "rmse"
     shift, scale = (0.0, 1.0) if own else (float(data.y[rows].mean()), float(data.y[rows].std()))
     y = (data.y[rows] - shift) / scale
     result = train_small(small, inputs(raw[rows]), y, data.signs, np.arange(len(rows)), data.classes, seed)
-    return lambda asked: shift + scale * outputs(result.network, inputs(asked))
+    return Fitted(
+        lambda asked: shift + scale * outputs(result.network, inputs(asked)), n_parameters(raw.shape[1], small.hidden)
+    )
 
 
-def trees(name: str) -> Callable[..., Score]:
-    def fit(task: Task, data: DataSet, split: Split, valid: Split, seed: int) -> Score:
+def trees(name: str) -> Callable[..., Fitted]:
+    def fit(task: Task, data: DataSet, split: Split, valid: Split, seed: int) -> Fitted:
         setting, count = select_trees(name, data, valid.train, valid.test, seed)
-        return score_of(fit_trees(name, data, setting, count, split.train, seed), data.classes)
+        model = fit_trees(name, data, setting, count, split.train, seed)
+        return Fitted(score_of(model, data.classes), n_leaves(name, model))
 
     return fit
 
 
-def penalty(task: Task, data: DataSet, split: Split, valid: Split, seed: int) -> Score:
-    return fit_penalty(data, valid.train, valid.test, seed, log=task.small.log)
+def penalty(task: Task, data: DataSet, split: Split, valid: Split, seed: int) -> Fitted:
+    """The number of epochs is chosen on validation rows."""
+    scores = epoch_scores(data, valid.train, valid.test, seed, log=task.small.log)
+    best = int(np.argmin([loss(f, data.y[valid.test], data.classes) for f in scores]))
+    return fit_penalty(data, split.train, best + 1, seed, log=task.small.log)
 
 
-METHODS: dict[str, Callable[..., Score]] = {
+METHODS: dict[str, Callable[..., Fitted]] = {
     "monolip": ours,
     "monolip, paper's size": ours_small,
     **{name: trees(name) for name in TREES},
@@ -114,11 +117,11 @@ def run_honest(task: Task, method: str, repeat: int, audited: bool = False) -> d
     valid = task.validation(whole, split.train, repeat)
     data = whole if task.keep is None else mini(whole, task.keep, split.train)
     begun = time.perf_counter()
-    score = METHODS[method](task, data, split, valid, repeat)
+    score, size = METHODS[method](task, data, split, valid, repeat)
     seconds = time.perf_counter() - begun
     X, y = data.X.to_numpy()[split.test], data.y[split.test]
     f = score(X)
-    row: dict[str, Any] = {"seconds": round(seconds, 3)}
+    row: dict[str, Any] = {"seconds": round(seconds, 3), "size": size}
     if data.classes:
         row |= {"score": 100 * accuracy(f, y), "auc": float(roc_auc_score(y, f))}
     elif task.metric == "mse":

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paper.datasets.data_set import DataSet
 
-__all__ = ["GRIDS", "TREES", "Score", "fit_trees", "select_trees", "stages"]
+__all__ = ["GRIDS", "TREES", "Fitted", "Score", "fit_trees", "n_leaves", "select_trees", "stages"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Score = Callable[[FloatArray], FloatArray]  # log-odds, or values
+
+
+class Fitted(NamedTuple):
+    """A model: its score, and its size: weights and biases, or leaves."""
+
+    score: Score
+    size: int
+
+
 MOST, PATIENCE, RATE = 1000, 50, 0.05
 GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
     "LightGBM": ({"num_leaves": 7}, {"num_leaves": 31}),
@@ -95,6 +104,15 @@ def score_of(model: Any, classes: bool) -> Score:
         return np.asarray(np.log(p) - np.log1p(-p))
 
     return score
+
+
+def n_leaves(name: str, model: Any) -> int:
+    """Of all trees: each is a number that was learned (where to split is learned too, and not counted)."""
+    if name == "LightGBM":
+        return sum(int(tree["num_leaves"]) for tree in model.booster_.dump_model()["tree_info"])
+    if name == "XGBoost":
+        return sum(dump.count("leaf=") for dump in model.get_booster().get_dump())
+    return sum(int(tree.get_n_leaf_nodes()) for stage in model._predictors for tree in stage)
 
 
 def _quiet(function: Callable[..., Any], *given: Any, **named: Any) -> Any:

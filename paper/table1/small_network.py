@@ -13,14 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip import ConvexForm, FrozenNetwork, SlopeBounds
-from monolip.convex import on_simplex
-from monolip.engine.architecture import Architecture
-from monolip.engine.problem import Problem
-from monolip.engine.trainer import NetworkArrays
-from monolip.engine.training import TrainingResult, train
-from monolip.engine.training_options import TrainingOptions
-from monolip.frozen import Trunk
+from monolip import FrozenNetwork, SlopeBounds
+from monolip.engine import Architecture, NetworkArrays, Problem, TrainingOptions, TrainingResult, train
+from monolip.engine import freeze as freeze_network
 
 __all__ = ["Inputs", "Small", "epochs_of", "freeze", "n_parameters", "outputs", "train_small"]
 
@@ -31,7 +26,7 @@ FloatArray = NDArray[np.float64]
 class Small:
     """A small network and its training. max_slope: per standard deviation of the input (of its logarithm with `log`).
 
-    options: of monolip.engine.training_options. log: inputs are sign(x) log(1 + |x|) first, for counts with long tails.
+    options: of engine.TrainingOptions. log: inputs are sign(x) log(1 + |x|) first, for counts with long tails.
     paper_form: signed rows and a residual, as published, instead of convex form.
     """
 
@@ -113,6 +108,4 @@ def outputs(network: NetworkArrays, Z: FloatArray) -> FloatArray:
 def freeze(network: NetworkArrays, small: Small, names: list[str], signs: NDArray[np.int64]) -> FrozenNetwork:
     """The network as monolip ships it: its promise is proved in exact arithmetic, or it cannot be constructed."""
     promise = SlopeBounds.from_monotonic_cst(signs, small.max_slope, feature_names=names)
-    rows = tuple(on_simplex(weight) for weight in network.weights[1:])
-    form = ConvexForm((network.weights[0], *rows), network.biases, network.group_sizes)
-    return FrozenNetwork(promise, ((Trunk(form, (0,)),),))
+    return freeze_network(network, promise)

@@ -1,24 +1,22 @@
-"""The tables of Table 1's section, made from paper/results/table1.json (and chest_end_to_end.json where it is)."""
+"""The tables of Table 1's section, made from paper/results/table1.json."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 
 from paper.markdown import spread, table
-from paper.results_file import PAPER as HERE
 from paper.table1.forms_table import forms_tables
-from paper.table1.published import COLUMNS, OTHERS, PAPER, printed
+from paper.table1.published import BESIDE, COLUMNS, OTHERS, PAPER, printed
 from paper.table1.scores import standard_error
-from paper.table1.small_network import n_parameters
 from paper.table1.summary import GUARANTEED, best_peer, difference, summary, verdict
 from paper.table1.tasks import TASKS
 
 __all__ = ["tables"]
 
 FORMS = {"accuracy": ".2f", "rmse": ".4f", "mse": ".2f"}
+PEERS = (*GUARANTEED[2:], "gradient penalty")
 UNITS = {"accuracy": "accuracy, %", "rmse": "RMSE", "mse": "MSE"}
 
 
@@ -32,14 +30,15 @@ def tables(numbers: dict[str, Any]) -> dict[str, str]:
         "table_difference": _difference(entries),
         "table_audit": _audit(entries),
         "table_auc": _auc(entries),
+        "table_sizes": _sizes(entries),
         "table_published": _published(),
-        "table_end_to_end": _end_to_end(),
     }
 
 
 def _published() -> str:
-    head = ["method", *COLUMNS, "source", "selection"]
-    return table(head, [[other.method, *other.cells, other.source, other.selection] for other in OTHERS])
+    head = ["method", *COLUMNS, "source", "parameters from", "selection"]
+    rows = [[o.method, *o.cells(), o.source, o.counted or "not given", o.selection] for o in OTHERS]
+    return table(head, rows)
 
 
 def _label(entry: str, found: dict[str, Any] | None) -> str:
@@ -75,22 +74,22 @@ def _paper(entries: dict[str, Any]) -> str:
     rows = []
     for entry, found in entries.items():
         if found is None:
-            rows.append([entry, _size(entry), "", printed(entry), "missing", "", "", "", ""])
+            rows.append([entry, _size(entry), "", BESIDE.get(entry, ""), printed(entry), "missing", "", "", "", "", ""])
             continue
         form, runs = FORMS[found["metric"]], found["paper"]
         ours = runs["monolip"]
-        theirs = "other data" if found["substitute"] else printed(entry)
+        theirs = ["other data"] * 2 if found["substitute"] else [BESIDE.get(entry, ""), printed(entry)]
         cells = [spread(ours["values"], form), f"{np.mean(ours['last']):{form}}"]
-        trees = [spread(runs[name]["values"], form) if name in runs else "not run" for name in GUARANTEED[2:]]
-        rows.append([_label(entry, found), _size(entry), ours["parameters"], theirs, *cells, *trees])
+        trees = [spread(runs[name]["values"], form) if name in runs else "not run" for name in PEERS]
+        rows.append([_label(entry, found), _size(entry), ours["parameters"], *theirs, *cells, *trees])
         if "paper, stated task" in found:
             stated = found["paper, stated task"]["monolip"]
             cells = [spread(stated["values"], form), f"{np.mean(stated['last']):{form}}"]
-            rows.append(
-                [f"{entry}, stated columns and target", _size(entry), stated["parameters"], "-", *cells, "", "", ""]
-            )
-    head = ["entry", "paper's parameters", "ours", "paper's score", "ours", "same runs, last epoch, threshold 1/2"]
-    return table([*head, *GUARANTEED[2:]], rows)
+            label = f"{entry}, stated columns and target"
+            rows.append([label, _size(entry), stated["parameters"], "-", "-", *cells, "", "", "", ""])
+    head = ["entry", "paper's parameters", "ours", "Certified or COMET: score, parameters", "paper's score", "ours"]
+    head.append("same runs, last epoch, threshold 1/2")
+    return table([*head, *PEERS[:-1], "gradient penalty (no guarantee)"], rows)
 
 
 def _honest(entries: dict[str, Any]) -> str:
@@ -165,6 +164,23 @@ def _auc(entries: dict[str, Any]) -> str:
     return table(["entry", *GUARANTEED, "gradient penalty"], rows)
 
 
+def _sizes(entries: dict[str, Any]) -> str:
+    """Weights and biases of the networks, leaves of the trees; the mean over splits."""
+    rows = []
+    for entry, found in entries.items():
+        if found is None:
+            rows.append(_missing(entry, 2 + len(GUARANTEED)))
+            continue
+        sizes = {
+            name: [row["size"] for row in runs] for name, runs in found["honest"].items() if runs and "size" in runs[0]
+        }
+        cells = [f"{np.mean(sizes[name]):,.0f}" if name in sizes else "not run" for name in (*GUARANTEED, PEERS[-1])]
+        rows.append([_label(entry, found), *cells])
+    networks = [f"{name}, parameters" for name in GUARANTEED[:2]]
+    trees = [f"{name}, leaves" for name in GUARANTEED[2:]]
+    return table(["entry", *networks, *trees, "gradient penalty, parameters"], rows)
+
+
 def _audit(entries: dict[str, Any]) -> str:
     rows = []
     for entry, found in entries.items():
@@ -183,28 +199,3 @@ def _found(row: dict[str, Any]) -> str:
     if drop == 0:
         return "none found"
     return f"{drop:.3g} ({100 * affected:.0f} % of rows)" if affected else "none beyond rounding"
-
-
-def _end_to_end() -> str:
-    path = HERE / "table1" / "chest_end_to_end.json"
-    if not path.is_file():
-        return "(missing: run `python paper/table1/chest_end_to_end.py` on a machine with an accelerator)"
-    numbers = json.loads(path.read_text(encoding="utf-8"))["numbers"]
-    rows = []
-    for kind, size in (
-        ("monolip", str(n_parameters(516, (2, 2)))),
-        ("unconstrained head", str(n_parameters(516, (32,)))),
-    ):
-        both = [[row[key] for row in numbers[kind]] for key in ("honest", "paper")]
-        proved = len(numbers["certificates"]) if kind == "monolip" else 0
-        promise = f"{proved} of {len(both[0])} heads certified" if proved else "none"
-        rows.append(
-            [
-                f"ResNet18 and {kind}, end to end (substitute)",
-                size,
-                *[spread(values, ".2f") for values in both],
-                promise,
-            ]
-        )
-    head = ["model", "parameters of the head", "`honest`, %", "`paper`, %", "promise"]
-    return table(head, rows)

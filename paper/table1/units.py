@@ -1,4 +1,4 @@
-"""Units of work with a memory: what was computed once, with the same settings, is not computed again.
+"""Units of work with a memory: what was computed once, with the same settings, data and code, is not computed again.
 
 Kept in build/paper/table1_units.jsonl, one line a unit; delete it to start afresh.
 """
@@ -11,14 +11,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from monolip import __version__
 from paper.results_file import ROOT
 
 __all__ = ["Units"]
 
 
 class Units:
-    """`units(key, settings, compute)` is what compute() returned, now or before."""
+    """`units(key, settings, compute)` is what compute() returned, now or before.
+
+    settings: everything the row depends on, by its repr: arguments, a digest of the data, a fingerprint of the code.
+    """
 
     def __init__(self, name: str) -> None:
         self.path = ROOT / "build" / "paper" / f"{name}_units.jsonl"
@@ -31,7 +33,7 @@ class Units:
                 self.known[found["key"]] = found
 
     def __call__(self, key: str, settings: object, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        mark = hashlib.sha256(repr((__version__, settings)).encode()).hexdigest()[:12]
+        mark = hashlib.sha256(repr(settings).encode()).hexdigest()[:12]
         full = f"{key}|{mark}"
         if full not in self.known:
             begun, cpu = time.perf_counter(), time.process_time()

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 
-from paper.datasets.chestxray import SAMPLE, load_chest_substitute
+from paper.datasets.chest_images import FIRST, SAMPLE, read_chest
+from paper.datasets.chestxray import load_chest_substitute
 from paper.datasets.data_set import DataSet
 from paper.datasets.files import find
-from paper.table1.chest_end_to_end import BACKBONE, Branch
-from paper.table1.chest_images import read_chest
-from paper.table1.resnet18 import load_resnet18
+from paper.end_to_end.resnet18 import read_backbone
+from paper.end_to_end.training import Branch
 from paper.table1.scores import best_accuracy
 from paper.table1.small_network import Inputs, Small, outputs, train_small
 from paper.table1.tasks import CALMER, ZERO_ONE
@@ -23,8 +23,6 @@ from paper.what_was_wrong.runs import mean_sd
 
 __all__ = ["age_units", "aliased_checkpoint", "never_in_eval_mode", "patients_on_both_sides", "thresholds_on_logits"]
 
-IMAGES = "put the first 4,999 NIH images, 224 x 224, grey, as JPEG files into a zip file of that name."
-WEIGHTS = "save an ImageNet-trained ResNet18 without fc, under torchvision's names, as safetensors under that name."
 LOGITS = np.linspace(0, 1, 50)  # what chest_classify.py compares logits with
 
 
@@ -116,10 +114,9 @@ def patients_on_both_sides(fast: bool) -> Finding:
 @torch.no_grad()
 def _batch_effect() -> tuple[float, float]:
     """Largest and root mean square change of the features of 8 X-rays, alone and in a batch of 16, in deviations."""
-    folder = find("chestxray/images224_jpeg80.zip", IMAGES).parent
-    images = torch.tensor(read_chest(folder, limit=16).images)[:, None] / 255
+    images = torch.tensor(read_chest(16, (FIRST,)).images)[:, None] / 255
     torch.set_num_threads(1)
-    net = Branch(load_resnet18(find(f"resnet18/{BACKBONE}", WEIGHTS))).train()
+    net = Branch(read_backbone()).train()
     whole, half = net(images)[:8], net(images[:8])
     change = (whole - half) / whole.std()
     net.eval()
@@ -148,7 +145,7 @@ def never_in_eval_mode(fast: bool) -> Finding:
 def age_units(fast: bool) -> Finding:
     import pandas as pd
 
-    ages = pd.read_csv(find("chestxray/sample_labels.csv", SAMPLE), usecols=["Patient Age"])["Patient Age"]
+    ages = pd.read_csv(find(SAMPLE.labels, SAMPLE.how_labels), usecols=["Patient Age"])["Patient Age"]
     other = ages[~ages.str.endswith("Y")].tolist()
     assert len(other) == 2
     return Finding(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from monolip.engine import Architecture, Problem, TrainingOptions
+from monolip.engine import train as train_network
 from paper.datasets.compas import load_compas
 from paper.datasets.data_set import DataSet
 from paper.table1.scores import accuracy, best_accuracy
@@ -77,18 +79,14 @@ def fourth_power(fast: bool) -> Finding:
 
 def _paper_form(data: DataSet, Z: np.ndarray, lower: float, upper: float, seed: int, epochs: int) -> np.ndarray:
     """f of the test rows: paper form (residual and signed rows), slopes of monotone features in [lower, upper]."""
-    from monolip.engine.architecture import Architecture
-    from monolip.engine.problem import Problem
-    from monolip.engine.training import train
-    from monolip.engine.training_options import TrainingOptions
-
     bound = PER_LAYER**3
     low = np.where(data.signs > 0, lower, -bound)
     high = np.where(data.signs > 0, upper, bound)
     shape = Architecture(hidden=(2, 2), fan_in=None, paper_form=True)
     problem = Problem(Z, data.y, low, high, loss="logistic", architecture=shape)
     steps = epochs * -(-len(data.train) // 256)
-    result = train(problem, TrainingOptions(n_steps=steps, batch_size=256, n_snapshots=1, seed=seed), index=data.train)
+    options = TrainingOptions(n_steps=steps, batch_size=256, n_snapshots=1, seed=seed)
+    result = train_network(problem, options, index=data.train)
     return outputs(result.network, Z[data.test])
 
 

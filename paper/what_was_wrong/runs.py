@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine.trainer import NetworkArrays
+from monolip.engine import NetworkArrays
 from paper.table1.scores import accuracy, best_accuracy
 from paper.table1.small_network import Small, epochs_of, train_small
 

@@ -1,17 +1,25 @@
 """Appendix A in small, on a CPU: the attainable maximum is reached, under the promise, in the exact network."""
 
+import json
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
-from paper.appendix_a.attainable import attainable
+from paper.appendix_a import certifying
+from paper.appendix_a.attainable import attainable, identical
+from paper.appendix_a.certifying import certify_tasks
 from paper.appendix_a.experiment import one_task
 from paper.appendix_a.forms import constrained_layers, new_trunk, on_pixels
 from paper.appendix_a.images import Images
 from paper.appendix_a.memorising import memorise
 from paper.appendix_a.proving import certificate_facts, falling_probability, frozen_facts
 from paper.appendix_a.recipes import OURS
+from paper.appendix_a.tables import _certificates, _goodness
 from paper.appendix_a.tasks import TASKS, make_task
 from paper.appendix_a.whitening import Whitening
+from paper.results_file import read_results
 
 from monolip import FrozenNetwork
 from monolip.certify import certify
@@ -46,6 +54,12 @@ def test_identical_images_get_one_answer():
     keep = attainable(images.pixels, images.labels)
     assert keep.sum() == 79
     assert not keep[0]
+
+
+def test_repeated_images_are_counted_with_their_labels():
+    images = small_images()
+    assert identical(images.pixels, images.labels) == {"repeated": 1, "with_other_labels": 1, "most_copies": 3}
+    assert identical(images.pixels[3:], images.labels[3:]) == {"repeated": 0, "with_other_labels": 0, "most_copies": 1}
 
 
 def test_goodness_may_separate_identical_images_but_class_0_must_stay():
@@ -112,8 +126,97 @@ def test_one_task_is_told_as_json_and_its_certificate_is_checked(tmp_path):
     assert facts["checker"].startswith("PROVED")
 
 
-def _load(folder):
-    return FrozenNetwork.load(folder / "network.safetensors")
+def certified(tmp_path):
+    """What `certify_tasks` writes about two small networks."""
+    tasks = [make_task(name, small_images(values=8)) for name in ("cifar101 threshold", "cifar100 true")]
+    ours, file = SMALL.but(width=8, seconds=0.5), tmp_path / "certificates.json"
+    with ThreadPoolExecutor(1) as workers:
+        certify_tasks(tasks, ours, device="cpu", workers=workers, networks=tmp_path, file=file)
+    return json.loads(file.read_text())
+
+
+def test_certificates_are_those_of_the_networks_told_and_cover_the_goodness(tmp_path):
+    found = certified(tmp_path)["tasks"]
+    assert [len(_load(tmp_path, f"{name}.safetensors").slopes.lower) for name in found] == [9, 8]
+    for name, own in found.items():
+        frozen = _load(tmp_path, f"{name}.safetensors")
+        assert own["certificate"]["digest"] == own["frozen"]["digest"] == frozen.digest
+        assert own["certificate"]["claims"] == frozen.n_features * frozen.n_outputs
+        assert own["certificate"]["checker"].startswith("PROVED")
+    goodness = found["cifar101 threshold"]["certificate"]["goodness"]
+    assert goodness["class_0"]["directions"] == ["increasing"]
+    assert goodness["others"]["directions"] == ["decreasing"]
+    assert goodness["class_0"]["slopes"][0] >= 0.0 >= goodness["others"]["slopes"][1]
+    assert "goodness" not in found["cifar100 true"]["certificate"]
+
+
+def test_the_text_claims_no_more_than_is_certified():
+    goodness = {
+        "class_0": {"directions": ["increasing"], "slopes": [1.59e-5, 0.4]},
+        "others": {"directions": ["decreasing"], "slopes": [-0.9, -1.2e-5]},
+    }
+    timed = {"claims": 310_000, "seconds": {"written": 110.2, "checked": 340.0}}
+    tasks = {
+        "cifar101 threshold": {"frozen": {"goodness_class_0": [0, 1]}, "certificate": {**timed, "goodness": goodness}},
+        "mnist true": {"frozen": {}, "certificate": {"claims": 7_840}},
+    }
+    assert _certificates(tasks) == (
+        "of all 2 networks, 317,840 intervals in all "
+        "(one with 310,000 or more was written in 110 to 110 s and checked in 340 to 340 s, several beside each other)"
+    )
+    assert _goodness(tasks) == (
+        "f₀ increasing and every other logit decreasing, bit for bit, in 1 of 1 networks; "
+        "every f₀ - f_j has a slope of at least 2.7e-05"
+    )
+    del tasks["mnist true"]["certificate"]
+    assert _certificates(tasks).startswith("of 1 of 2 networks, 310,000 intervals")
+
+
+def test_only_complete_results_of_the_same_machine_are_merged(tmp_path, monkeypatch):
+    found = certified(tmp_path)
+    name, kept = "cifar100 true", {"attainable": 80, "runs": [{}, {"right": 80}], "frozen": {}, "published": {}}
+    stored = {"numbers": {"device": "CPU", "tasks": {name: kept}}}
+    written = []
+    monkeypatch.setattr(certifying, "read_results", lambda _: deepcopy(stored))
+    monkeypatch.setattr(certifying, "write_results", lambda _, content: written.append(content))
+    own = found["tasks"].pop(name)
+    own["run"]["right"] = 80
+    found["tasks"] = {name: own}
+    file = tmp_path / "found.json"
+    file.write_text(json.dumps(found))
+    assert certifying.merge(file) == [name]
+    task = written[0]["numbers"]["tasks"][name]
+    assert task["certificate"]["digest"] == task["frozen"]["digest"]
+    assert task["runs"] == [own["run"], {"right": 80}]
+    for change in (
+        lambda content: content.update(device="another"),
+        lambda content: content["tasks"][name]["run"].update(right=79),
+        lambda content: content["tasks"][name]["certificate"].update(digest="of another network"),
+        lambda content: content["tasks"][name].pop("certificate"),
+    ):
+        other = deepcopy(found)
+        change(other)
+        file.write_text(json.dumps(other))
+        with pytest.raises(ValueError, match=r"; got .*; run it"):
+            certifying.merge(file)
+    assert len(written) == 1
+
+
+def test_committed_results_are_what_the_text_says_of_all_tasks():
+    numbers = read_results("appendix_a")["numbers"]
+    assert list(numbers["tasks"]) == list(TASKS)
+    for task in numbers["tasks"].values():
+        certificate, frozen = task["certificate"], task["frozen"]
+        assert {run["right"] for run in task["runs"]} == {task["attainable"]}
+        assert max(run["seconds"] for run in task["runs"]) < 60.0
+        assert frozen["closest_right"] == frozen["closest_images"] == 200
+        assert certificate["checker"] == f"PROVED: real+ordered claims about network {frozen['digest']}"
+        assert certificate["steepest"] <= frozen["steepest"] <= 1.0
+        assert frozen.get("probability", {"falling": 0})["falling"] == frozen.get("falling_steps", 0) == 0
+
+
+def _load(folder, name="network.safetensors"):
+    return FrozenNetwork.load(folder / name)
 
 
 def test_tasks_have_the_labels_they_say():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 from paper.section_3_2.experiment import Size, compare, measure
-from paper.section_3_2.stacks import Rows, train_stack
+from paper.section_3_2.pace import measure_pace
+from paper.section_3_2.stacks import Rows, Trained, train_stack
 from paper.section_3_2.suite import split
 from paper.section_3_2.tables import tables
 from paper.section_3_2.variants import BASE, LAMBDA, VARIANTS
@@ -87,13 +88,43 @@ def test_a_small_run_makes_the_comparison_and_the_table():
     size = Size(sets=2, seeds=2, steps=10, rates=(0.05, 0.1), hidden=(16, 16), batch=16)
     data = [small(), small("other", "binary")]
     cells = {name: measure(name, data, size) for name in VARIANTS}
-    found = compare(cells)
-    assert found[BASE]["test"] == 1.0
+    pace = {name: [0.9, 1.0, 1.1] if name == BASE else [1.0, 2.0, 3.0] for name in VARIANTS}
+    found = compare(cells, pace)
+    assert found[BASE]["test"] == found[BASE]["test_without"]["highest"] == 1.0
+    assert found["ReLU"]["time"] == 2.0
+    assert found["convex form, 1.23 times the steps"]["time"] == 2.46
     assert {rate for own in cells.values() for cell in own["tables"].values() for rate in cell["rate"]} <= {0.05, 0.1}
-    text = tables({"comparison": found, "cells": cells, "steps": 10, "rates": [0.05, 0.1]})
+    text = tables({"comparison": found, "cells": cells, "pace": pace, "steps": 10, "rates": [0.05, 0.1]})
     chosen = [rate for cell in cells["ReLU"]["tables"].values() for rate in cell["rate"]]
     assert f"| {chosen.count(0.05)} of 4 | {chosen.count(0.1)} of 4 |" in text["table_variants"]
     assert all(name in text["table_variants"] for name in VARIANTS)
+    assert text["convex_pace"] == "2.00"
+    most = max(sum(cell["rate"].count(0.1) for cell in own["tables"].values()) for own in cells.values())
+    assert text["highest_chosen"].startswith(f"{most} of 4 splits (")
+    assert text["without_lowest"].split(", from")[0] in VARIANTS
+    assert text["chance_of_time"] == "0.90 to 1.10"
+
+
+def test_without_a_rate_at_the_edge_validation_rows_choose_among_the_others(monkeypatch):
+    validation = np.array([[[1.0, 2.0, 3.0], [np.nan, 5.0, 4.0]]])  # one table, two splits, three rates
+    run = Trained(20 - validation, validation, validation + 20, 0.001)
+    monkeypatch.setattr("paper.section_3_2.experiment.train_stack", lambda *_, **__: run)
+    size = Size(sets=1, seeds=2, steps=10, rates=(0.1, 0.2, 0.3), hidden=(4, 4), batch=16)
+    cells = measure(BASE, [small()], size)["tables"]["made"]
+    assert cells["rate"] == [0.1, 0.3]
+    assert cells["test"] == [21.0, 24.0]
+    assert cells["train"] == [19.0, 16.0]
+    assert cells["fit"] == [17.0, 15.0]  # at any rate
+    assert cells["test_without_lowest"] == [22.0, 24.0]
+    assert cells["test_without_highest"] == [21.0, 25.0]
+
+
+def test_a_pace_is_that_of_steps_side_by_side(monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr("paper.section_3_2.pace.time.process_time", lambda: next(clock) * 0.5)
+    some = {name: VARIANTS[name] for name in (BASE, "convex form")}
+    found = measure_pace(some, BASE, [small()], rates=(0.05,), hidden=(4, 4), batch=16, turns=2, steps=1)
+    assert found == {name: [1.0, 1.0, 1.0] for name in some}
 
 
 def test_projection_after_each_step_keeps_stored_weights_feasible():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper.datasets.data_set import DataSet
 from paper.results_file import read_results, results_path
-from paper.table1 import honest_protocol, penalty, tasks, units
+from paper.table1 import honest_protocol, penalty, tasks
 from paper.table1.forms_table import forms_tables
 from paper.table1.paper_protocol import run_paper, variants
 from paper.table1.published import COLUMNS, OTHERS, PAPER
@@ -107,7 +105,7 @@ def test_what_a_penalty_leaves_is_found_by_the_audit(monkeypatch: pytest.MonkeyP
     X = pd.DataFrame({"a": rng.uniform(-1, 1, 400)})
     data = DataSet("falls at the end", X, np.where(X["a"] < 0.8, X["a"], 1.6 - X["a"]).astype(float), {"a": 1}, False)
     monkeypatch.setattr(penalty, "PENALTY", 0.001)
-    score = penalty.fit_penalty(data, np.arange(300), np.arange(300, 400), 0)
+    score = penalty.fit_penalty(data, np.arange(300), 100, 0).score
     report = audit(score, X.to_numpy(), [1], seed=0, max_evaluations=20_000)
     assert report.violated
 
@@ -133,22 +131,14 @@ def test_summaries_of_days_are_those_of_all_rows() -> None:
     assert standard_error([1.0, 2.0, 3.0]) == pytest.approx(1 / np.sqrt(3))
 
 
-def test_a_unit_is_computed_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setattr(units, "ROOT", tmp_path)
-    calls: list[int] = []
-
-    def compute() -> dict[str, Any]:
-        calls.append(1)
-        return {"score": 1.0}
-
-    for _ in range(2):
-        assert units.Units("t")("a|b", Small((2,), 1.0, 1), compute)["score"] == 1.0
-    units.Units("t")("a|b", Small((2,), 2.0, 1), compute)
-    assert len(calls) == 2
-
-
 def test_published_rows_have_a_cell_for_every_column() -> None:
-    assert all(len(other.cells) == len(COLUMNS) for other in OTHERS)
+    assert all(len(other.cells()) == len(other.parameters) == len(COLUMNS) for other in OTHERS)
+    rows = {other.method: other for other in OTHERS}
+    assert rows["Certified"].cells()[3] == "62.3 ± .2 / 12792; E-E 66.3 ± 1.0 / 12792"
+    assert rows["COMET"].cells()[4] == "86 ± 3 / ?"
+    assert all(any(other.parameters) == bool(other.counted) for other in OTHERS)
+    lmn = dict(zip(COLUMNS, rows["LMN (the paper)"].parameters, strict=True))
+    assert lmn["BlogFeedback, RMSE"] == f"{PAPER['BlogFeedback'].parameters}; {PAPER['BlogFeedback mini'].parameters}"
     assert {task.entry for task in TASKS} | {"ChestXRay end-to-end"} == set(PAPER)
 
 

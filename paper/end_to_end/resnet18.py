@@ -10,7 +10,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Block", "ResNet18", "load_resnet18"]
+from paper.missing_data import data_file
+
+__all__ = ["Block", "ResNet18", "load_resnet18", "read_backbone"]
+
+BACKBONE = "resnet18/resnet18_imagenet_backbone.safetensors"
+SHA256 = "0ef69ecff2568e0056dcea8e0f43033d1d2c11445c6f4831e8650a0603df2232"
+HOW = "save an ImageNet-trained ResNet18 without fc, under torchvision's names, as safetensors under that name."
 
 
 class Block(nn.Module):
@@ -52,6 +58,11 @@ class ResNet18(nn.Module):
         for number in range(1, 5):
             x = self.get_submodule(f"layer{number}")(x)
         return x.mean((2, 3))
+
+
+def read_backbone() -> ResNet18:
+    """The ImageNet-trained backbone of $MONOLIP_DATA, a fresh copy of it."""
+    return load_resnet18(data_file(BACKBONE, HOW, SHA256))
 
 
 def load_resnet18(path: Path) -> ResNet18:
