@@ -5,10 +5,8 @@ rational arithmetic; standard library only, nothing of monolip. SPECIFICATION.md
 """
 
 # fmt: off
-import base64, bisect, functools, hashlib, json, math, re, struct, sys
+import base64, bisect, decimal, functools, hashlib, itertools, json, math, re, struct, sys, types
 from fractions import Fraction
-from itertools import pairwise
-from types import SimpleNamespace as Record
 MOST_BYTES, MOST_PIECES, NORMS = 2**31, 2**26, ("L1_TO_L1", "L1_TO_LINF", "LINF_TO_LINF")
 ARITHMETIC = ("float64, to nearest, no fast-math, NaN refused; u clamped outside +-limit; z = b, z = fl(z + fl(w[j] * "
               "u[j])) for j = 0, 1, ..; groups sorted; members: total = 0, total = fl(total + fl(weight * f)) in order")
@@ -35,7 +33,7 @@ FIXED = {"format": {"name": str, "saturate": bool, **dict.fromkeys(BITS, int)}, 
          "link": {**LINK, "unit": int, "factor": int, "shift": int, "offset": str},
          "free": ({"columns": [(NUMERIC, CATEGORY)], "activations": [str], "limits": [int]}, None)}
 WHOLE = {"raw": [{**ENTRY, "margin": ([str], None)}], "carriers": [str]}
-each = functools.partial(zip, strict=True)  # for lists that must have one length
+each, pairwise, Record = functools.partial(zip, strict=True), itertools.pairwise, types.SimpleNamespace
 def need(condition, why):
     if not condition:  # a claim that is not proved, or a document that is not written as the specification says
         raise ValueError(why)
@@ -200,6 +198,8 @@ def directions_of(column, words):
     agree = set(found) & {"increasing", "decreasing"} and all(w in ("none", v) for w, v in each(found, wider))
     place = "lowest" if all(m <= a for m, a, _ in ends) else "highest" if all(m >= b for m, _, b in ends) else "state"
     return found, "refused" if column.missing is None else place if agree else "state"
+def outwards(ends, ways=("ROUND_FLOOR", "ROUND_CEILING")):  # six digits to print, no tighter than what is proved
+    return ", ".join(f"{float(decimal.Context(6, way).create_decimal(repr(v))):.6g}" for v, way in each(ends, ways))
 def check_features(entries, columns, n_promised, words, slopes, softmax):
     """Each claim about each feature is proved, and none is missing; lines to print."""
     at, lines = 0, []
@@ -219,7 +219,7 @@ def check_features(entries, columns, n_promised, words, slopes, softmax):
             claimed = [(hex_float(a), hex_float(b)) for a, b in entry[what] or ()]
             for (a, b), (low, high) in each(claimed, proved):
                 need(a <= low and high <= b, f"{title}: slopes reach {float(low)} and {float(high)}, not in [{a}, {b}]")
-            kinds = [f"{kind} [{a:.6g}, {b:.6g}]" for kind, (a, b) in each(kinds, claimed)] if proved else kinds
+            kinds = [f"{kind} [{outwards(ends)}]" for kind, ends in each(kinds, claimed)] if proved else kinds
         lines.append(f"  {title}: {', '.join(kinds)}" + (f"; missing: {place}" if place else ""))
     return lines
 def check_network(structure, claims, tensors):
@@ -266,7 +266,7 @@ def check_network(structure, claims, tensors):
     need((claims["raw"] is None) == (ends["inputs"] is None) == (not raw), "raw features, where there are any")
     lines = check_features(claims["raw"], raw, n_promised, words, slopes, softmax) if raw else lines
     form = "convex form: directions hold bit for bit" if convex else "paper form: in exact arithmetic only"
-    return [f"{len(members)} members, {len(outputs)} outputs, {form}; link {json.dumps(link)}", *lines]
+    return [f"members: {len(members)}, outputs: {len(outputs)}, {form}; link {json.dumps(link or 'none')}", *lines]
 def whole_trunk(entry, prefix, tensors, limits, one, bits):
     """Integer layers: rows U and a bound of each output, and of every sum, while |X| <= limits (section 8)."""
     clamp, wide = 2 ** (bits["activation_bits"] - 1) - 1, 2 ** (bits["weight_bits"] - 1)

@@ -60,9 +60,10 @@ def main(arguments):
         for certificate in certificates:
             claimed = json.loads(read(certificate).decode(), object_pairs_hook=once)["digest"]
             if claimed != digest:
-                raise ValueError("the certificate is about another network")
+                raise ValueError(f"the certificate is about another network, {str(claimed)[:64]}; this one is {digest}")
     except Exception as error:  # whatever is wrong, nothing is confirmed
-        print(ascii(f"REJECTED: {error} ({type(error).__name__})")[1:-1])
+        kind = "" if type(error) is ValueError else f" ({type(error).__name__})"  # ours say what is wrong
+        print(ascii(f"REJECTED: {error}{kind}")[1:-1])
         return 1
     print(digest)
     return 0

@@ -33,7 +33,7 @@ def main() -> None:
     seconds = time.perf_counter() - started
     print(f"fitted {len(X_train)} patients in {seconds:.2f} s (a first fit compiles its kernels)")
     compare(X, y)
-    print("\nWhat is guaranteed, in your units:")
+    print("\nWhat was promised, and what is certified, in your units:")
     print(model.slopes_)
 
     path = OUTPUT / "diabetes.safetensors"

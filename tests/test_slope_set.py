@@ -205,3 +205,13 @@ def test_it_cannot_be_changed_and_stays_so_through_pickle_and_deepcopy():
         for array in (*promise.inequalities, promise.anchor, promise.bounds.lower):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 1.0
+
+
+def test_inequalities_are_written_as_one_would_write_them():
+    assert SETS["dominance"].inequality_text == "and slope(dose) >= slope(age)"
+    assert SETS["chain"].inequality_text == "and slope(dose) >= slope(age)\nand slope(age) >= slope(weight)"
+    assert SETS["sum"].inequality_text == "and slope(dose) + 2 slope(age) - 0.5 slope(weight) <= 1"
+    assert SlopeSet(BOX).at_most({"dose": -1.0}, -0.1).inequality_text == "and -slope(dose) <= -0.1"
+    assert SlopeSet(BOX).at_most({"dose": 1.0, "age": -1.0}, 0.5).inequality_text == (
+        "and slope(dose) - slope(age) <= 0.5"
+    )

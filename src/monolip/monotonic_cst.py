@@ -41,13 +41,7 @@ def feature_index(key: Hashable, names: tuple[str, ...] | None, n_features: int)
         if names is None:
             raise SlopeError(f"feature {key!r} was given by name but no names are known; pass feature_names=[...].")
         if key not in names:
-            close = difflib.get_close_matches(key, names, n=1)
-            hint = (
-                f"did you mean {close[0]!r}?"
-                if close
-                else f"the features are {list(names[:5])}" + (" ..." if len(names) > 5 else "")
-            )
-            raise SlopeError(f"a constraint must name a known feature; got {key!r}; {hint}")
+            raise SlopeError(f"a constraint must name a known feature; got {key!r}; {_nearest(key, names)}")
         return names.index(key)
     if isinstance(key, bool) or not isinstance(key, int | np.integer):
         raise SlopeError(f"a feature is a name or a position; got {key!r}; use a string or an int.")
@@ -55,6 +49,16 @@ def feature_index(key: Hashable, names: tuple[str, ...] | None, n_features: int)
     if not 0 <= position < n_features:
         raise SlopeError(f"feature positions run from 0 to {n_features - 1}; got {position}; correct the position.")
     return position
+
+
+def _nearest(key: str, names: tuple[str, ...]) -> str:
+    """A name that is spelt alike, or one that the key is a part of ("util" of "Utilisation"); else what there is."""
+    parts = [name for name in names if len(key) > 2 and key.lower() in name.lower()]
+    close = difflib.get_close_matches(key, names, n=1) or parts[:1]
+    if close:
+        return f"did you mean {close[0]!r}?"
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"the features are {', '.join(map(repr, names[:5]))}{more}."
 
 
 def by_position(given: Mapping[Any, Any], names: tuple[str, ...] | None, n_features: int) -> dict[int, Any]:

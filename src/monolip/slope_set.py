@@ -106,8 +106,8 @@ class SlopeSet:
         names = self.bounds.feature_names or tuple(str(i) for i in range(self.n_features))
         lines = []
         for row, limit in zip(*self.inequalities, strict=True):
-            terms = [f"{v:+g} slope({names[i]})" for i, v in enumerate(row) if v != 0]
-            lines.append(f"and {' '.join(terms)} <= {limit:g}")
+            named = {f"slope({names[i]})": float(v) for i, v in enumerate(row) if v != 0}
+            lines.append(f"and {_inequality(named, float(limit))}")
         if self.l2_radius is not None:
             lines.append(f"and the slopes together: |slopes|_2 <= {self.l2_radius:g}")
         return "\n".join(lines)
@@ -209,6 +209,16 @@ class SlopeSet:
         if np.isfinite(ball):
             shares.append(np.array([1 - np.sqrt((point * point).sum()) / ball]))
         return float(np.concatenate([[1.0], *shares]).min())  # numpy's minimum keeps NaN, which is never inside
+
+
+def _inequality(named: dict[str, float], limit: float) -> str:
+    """sum of coefficient * slope <= limit as one would write it: slope(a) >= slope(b), 2 slope(a) - slope(b) <= 1."""
+    if limit == 0 and sorted(named.values()) == [-1.0, 1.0]:
+        weaker, stronger = sorted(named, key=lambda name: -named[name])
+        return f"{stronger} >= {weaker}"
+    terms = [f"{'-' if v < 0 else '+'} {'' if abs(v) == 1 else f'{abs(v):g} '}{name}" for name, v in named.items()]
+    text = " ".join(terms) or "0"
+    return f"{'-' + text[2:] if text.startswith('- ') else text.removeprefix('+ ')} <= {limit:g}"
 
 
 def _check_inequalities(matrix: Any, limits: Any, d: int) -> tuple[FloatArray, FloatArray]:

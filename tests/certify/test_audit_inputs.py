@@ -115,6 +115,37 @@ class Three:
         return three(x)
 
 
+class Two:
+    """P("bad") falls in x0 above 0; one_column: a model that gives the second one's alone."""
+
+    classes_ = np.array(["bad", "good"])
+
+    def __init__(self, one_column=False):
+        self.one_column = one_column
+
+    def predict_proba(self, x):
+        bad = 1 / (1 + np.exp(np.where(x[:, 0] > 0, 1.0, -1.0)))
+        return 1 - bad if self.one_column else np.column_stack([bad, 1 - bad])
+
+
+@pytest.mark.parametrize("one_column", [False, True])
+def test_of_two_classes_the_one_that_directions_name_is_audited(one_column):
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    for asked, output, found in (
+        ({0: {"bad": 1}}, "bad", True),
+        ({0: {"bad": -1}}, "bad", False),
+        ({0: {"good": -1}}, "good", True),
+        ({0: 1}, "good", False),
+    ):
+        report = audit(Two(one_column), rows, asked, max_evaluations=4000, max_rows=20)
+        assert report.violated == found
+        assert [(one.output, one.direction) for one in report.features] == [
+            (output, next(iter(asked[0].values())) if isinstance(asked[0], dict) else asked[0])
+        ]
+        if found:
+            assert report.violations[0].drop == pytest.approx(np.tanh(0.5), abs=1e-9)
+
+
 def test_several_classes_are_audited_class_by_class():
     x = RNG.normal(size=(N, 2))
     report = audit(Three(), x, {"x0": {"c": 1, "a": -1}}, **QUICK)

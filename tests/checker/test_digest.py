@@ -36,6 +36,9 @@ def test_a_certificate_of_another_network_is_rejected(tmp_path):
     certify(networks()["convex"]).save(tmp_path / "c.json")
     status, said = run(tmp_path / "model", tmp_path / "c.json")
     assert (status, said[:8]) == (1, "REJECTED")
+    assert networks()["raw"].digest in said
+    assert networks()["convex"].digest in said
+    assert "Error" not in said  # what is wrong, not how it was raised
 
 
 def test_damaged_model_files_are_rejected(tmp_path):

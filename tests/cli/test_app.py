@@ -187,8 +187,13 @@ def test_doctor(line: Line, monkeypatch):
     assert done.code == 0
     assert done.data["packages"]["numpy"]
     assert done.data["problems"] == []
-    assert "Nothing is wrong." in line("doctor").out
+    assert "Nothing needed is missing." in line("doctor").out
     monkeypatch.setattr("monolip.cli.doctor._version", lambda name: None if name == "numba" else "1")
     sick = line("doctor")
+    monkeypatch.setattr("monolip.cli.doctor._version", lambda name: None if name in ("xgboost", "onnx") else "1")
+    bare = line("doctor")  # what is optional is named, by the line that `compare` names, and is no problem
+    assert bare.code == 0
+    assert "missing: pip install xgboost" in bare.out
+    assert 'missing: pip install "monolip[onnx]"' in bare.out
     assert sick.code == Exit.FOUND
     assert "numba is missing; run: pip install numba" in sick.out

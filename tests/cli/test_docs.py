@@ -13,15 +13,19 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 
 def test_the_commands_of_the_page_run(line: Line, tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page, commands = PAGE.read_text(), 0
+    page, commands, counts = PAGE.read_text(), 0, 0
     for kind, block in re.findall(r"^```(python|console)\n(.*?)^```", page, re.M | re.S):
         if kind == "python":
             exec(compile(block, PAGE.name, "exec"), {})
             continue
-        for command in re.findall(r"^\$ monolip (.*)$", block, re.M):
+        for command, shown in re.findall(r"^\$ monolip (.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
             done = line(*shlex.split(command))
             assert done.code == 0, f"monolip {command}: {done.err}"
+            for counted in re.findall(r"fitted on [\d,]+ rows, \d+ features", shown):
+                assert counted in done.out
+                counts += 1
             commands += 1
+    assert counts >= 2
     assert commands >= 10
 
 

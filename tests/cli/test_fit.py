@@ -81,13 +81,45 @@ def test_an_ordered_category_and_missing_values_from_toml(fitted: Path, line: Li
 def test_the_positive_class_and_several_classes(fitted: Path, line: Line, tmp_path):
     base = ("fit", fitted / "loans.csv", "--drop", "id,price", "-o", tmp_path / "m", "--json")
     found = line(*base, "-t", "default", "--decreasing", "dti", "--positive", "no").data
-    assert {row["feature"]: row["promise"] for row in found["slopes"]}["dti"] == "increasing"  # of "yes"
+    assert {row["feature"]: row["promise"] for row in found["slopes"]}["dti"] == "decreasing"
+    assert found["slopes_of"] == "no"
     many = line(*base, "-t", "purpose", "-i", "dti", "--positive", "car", "--drop", "default").data
     promises = {(row["feature"], row["output"]): row["promise"] for row in many["slopes"]}
     assert promises["dti", "car"] == "increasing"
     refused = line(*base, "-t", "purpose", "-i", "dti")
     assert refused.code == Exit.INPUT
     assert "pass --positive LABEL" in refused.err
+
+
+def test_intervals_are_about_the_positive_class_too(fitted: Path, line: Line, tmp_path):
+    """Asked of the first class or, with both ends turned, of the second: the same network, told of the class asked."""
+    base = ("fit", fitted / "loans.csv", "--drop", "id,price", "-t", "default", "-o", tmp_path / "m")
+    of_no = line(*base, "--slope", "dti=-3:0", "-i", "income", "--positive", "no", "--json").data
+    of_yes = line(*base, "--slope", "dti=0:3", "-d", "income", "--json").data
+    assert of_no["digest"] == of_yes["digest"]
+    assert (of_no["slopes_of"], of_yes["slopes_of"]) == ("no", "yes")
+    for no, yes in zip(of_no["slopes"], of_yes["slopes"], strict=True):
+        if no["lower"] is not None:
+            assert (no["lower"], no["upper"]) == (-yes["upper"], -yes["lower"])
+    asked = {row["feature"]: (row["promise"], row["promised"]) for row in of_no["slopes"]}
+    assert asked["dti"] == ("decreasing", [-3.0, 0.0])
+    rules = tmp_path / "rules.toml"
+    rules.write_text('increasing = ["income"]\n[slopes]\ndti = [-3, 0]\n')
+    told = line(*base, "--constraints", rules, "--positive", "no").out
+    assert of_no["digest"] in told
+    assert "Promises are about P('no')." in told
+    assert "promised of P(no)" in told
+    assert "log-odds of 'no' per unit" in told
+    audited = line("audit", tmp_path / "m", fitted / "loans.csv", "--max-evaluations", "2000", "--json").data
+    ways = {row["name"]: (row["direction"], row["output"]) for row in audited["features"]}
+    assert ways == {"income": (1, "no"), "dti": (-1, "no")}
+    assert "P(no)" in line("explain", tmp_path / "m", "3", "--data", fitted / "loans.csv").out
+    assert "P(yes)" in line("explain", tmp_path / "m", "3", "--data", fitted / "loans.csv", "--label", "yes").out
+    rules.write_text('[classes.no]\nincreasing = ["income"]\n[slopes]\ndti = [0, 3]\n')
+    refused = line(*base, "--constraints", rules)
+    assert refused.code == Exit.INPUT
+    assert "what names no class is about P('yes'), and other promises here are about P('no')" in refused.err
+    assert "--positive no" in refused.err
 
 
 def test_regression_split_weight_members_and_threads(fitted: Path, line: Line, tmp_path):
@@ -154,4 +186,4 @@ def test_what_missing_values_count_as_is_told_and_directions_only_where_there_ar
     base = ("fit", fitted / "loans.csv", "-t", "default", "--drop", "id,price", "-o", tmp_path / "m")
     done = line(*base, "--constraints", rules)
     assert "Missing values, proved too: age counts as the lowest" in done.out
-    assert "Directions are about" not in done.out
+    assert "Promises are about" not in done.out

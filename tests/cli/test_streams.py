@@ -108,7 +108,8 @@ def test_options_of_a_table_work_or_are_refused(folder: Path, line: Line, tmp_pa
     assert not (tmp_path / "m.checkpoint").exists()
     words = ("-t", "default", "--drop", "id,price", "-o", tmp_path / "m", "--json")
     done = line("fit", folder, *words, "--constraints", rules, "--class-weight", "balanced", "--positive", "no")
-    assert {row["feature"]: row["promise"] for row in done.data["slopes"]}["purpose"] == "decreasing (ordered category)"
+    assert {row["feature"]: row["promise"] for row in done.data["slopes"]}["purpose"] == "increasing (ordered category)"
+    assert done.data["slopes_of"] == "no"  # the class that --positive names
     for more, text in (
         (("--separator", ";"), "--separator is for CSV files"),
         (("--loss", "poisson"), "--loss is for regression"),
@@ -213,7 +214,7 @@ def test_a_fit_that_crashed_goes_on_to_the_same_bits(writes, long: Path, line: L
     assert "pass.safetensors" in kept(out)
     assert "pass --resume to go on" in line("fit", long, *LONG, "-o", out).err
     refused = line("fit", long, *LONG, "-o", out, "--resume", "--seed", "4").err
-    assert "is of another" in refused
+    assert "is of another --seed: 0 then, 4 now" in refused
     assert "--restart" in refused
     done = line("fit", long, *LONG, "-o", out, "--resume", "--threads", "2", "--time", "1h").data
     assert (done["digest"], done["metrics"]) == (whole["digest"], whole["metrics"])

@@ -61,8 +61,10 @@ def test_certify_and_check(fitted: Path, line: Line, tmp_path, model):
     assert checked.code == 0
     assert checked.out.startswith("PROVED: real+ordered")
     assert "it is about" in checked.out
+    assert "Claims are about the log-odds of 'yes', so about P('yes')" in checked.out
     whole = line("certify", fitted / "model.safetensors", "--fixed-point", "-o", path)
     assert "fixed-point" in whole.out
+    assert "so about P('yes'); of P('no') each holds the other way round." in whole.out
     assert line("check", path).code == 0
 
 
@@ -70,7 +72,7 @@ def test_tables_say_what_was_promised_and_what_is_certified(fitted: Path, line: 
     rows, out = fitted / "loans.csv", tmp_path / "m.safetensors"
     told = line("fit", rows, *FIT, "--max-slope", "age=0.5", "-o", out).out.splitlines()
     head = next(text.split() for text in told if text.startswith("feature "))
-    assert head[:4] == ["feature", "promised", "certified", "slope,"]
+    assert head[:6] == ["feature", "promised", "of", "P(yes)", "certified", "slope,"]
     assert any(text.split()[:4] == ["age", "bounded", "[-0.5,", "0.5]"] for text in told)
     claimed = line("certify", out, "-o", tmp_path / "c.json").out
     assert claimed.splitlines()[3].split() == ["feature", "certified", "certified", "slope", "missing"]

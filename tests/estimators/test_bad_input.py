@@ -35,7 +35,7 @@ def data():
         ),
         ({"monotonic_cst": {"income": {"good": 1}}}, "directions per class belong to a classifier"),
         ({"slopes": {"city": (0, 1)}}, "a category has no slope"),
-        ({"slopes": {"income": (1, 0)}}, "slope interval of 'income' is empty"),
+        ({"slopes": {"income": (1, 0)}}, r"not empty; got \(1, 0\) for 'income'; write \(lower, upper\)"),
         ({"slopes": {"income": 3}}, r"is a pair \(lower, upper\); got 3; write \(0, 3\) or \(-3, 3\)"),
         ({"slopes": {"income": "steep"}}, r"write two numbers, for example \(0, 1\)"),
         ({"slopes": [(0, 1)]}, "slopes is a dict"),

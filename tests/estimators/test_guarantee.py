@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from monolip.errors import SlopeError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor
 
 from .tables import QUICK, credit, one_ulp_up
@@ -186,7 +187,61 @@ def test_a_direction_of_two_classes_may_be_given_by_class():
     rising = MonotonicClassifier(monotonic_cst={"debt": {"bad": 1}}, **QUICK).fit(X, labels)
     p = [rising.predict_proba(Z)[:, rising.classes_.tolist().index("bad")] for Z in (X, one_ulp_up(X, "debt"))]
     assert (p[1] >= p[0]).all()
-    assert [row.promise for row in rising.slopes_ if row.feature == "debt"] == ["decreasing"]  # log-odds of 'good'
+    table = rising.slopes_  # about the class that was named, not the one whose log-odds f is
+    assert [row.promise for row in table if row.feature == "debt"] == ["increasing"]
+    assert table.label == "bad"
+    assert table.cells[0][1:3] == ["promised of P(bad)", "certified slope, log-odds of 'bad' per unit"]
+    own = {claim.feature: claim for claim in rising.certificate_}["debt"]
+    assert table["debt"] == (-own.upper, -own.lower)
+
+
+def test_an_interval_of_two_classes_may_be_given_by_class():
+    X, y = credit()
+    labels = np.where(y > 10, "good", "bad")
+    of_bad = MonotonicClassifier(slopes={"debt": {"bad": (0, 1e-3)}, "age": (-0.1, 0.1)}, **QUICK).fit(X, labels)
+    of_good = MonotonicClassifier(slopes={"debt": (-1e-3, 0), "age": (-0.1, 0.1)}, **QUICK).fit(X, labels)
+    named = MonotonicClassifier(slopes={"debt": {"good": (-1e-3, 0)}, "age": (-0.1, 0.1)}, **QUICK).fit(X, labels)
+    assert of_bad.frozen_.digest == of_good.frozen_.digest == named.frozen_.digest
+    assert [m.slopes_.label for m in (of_bad, of_good, named)] == ["bad", "good", "good"]
+    row = next(row for row in of_bad.slopes_ if row.feature == "debt")
+    assert (row.promise, row.promised) == ("increasing", (0.0, 1e-3))
+    assert 0 <= row.lower <= row.upper <= 1e-3
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (
+            {"monotonic_cst": {"income": {"bad": -1}}, "slopes": {"debt": (0, 1)}},
+            "got (0, 1) for 'debt' in slopes",
+        ),
+        ({"monotonic_cst": {"income": {"bad": -1}, "debt": 1}}, "got 1 for 'debt' in monotonic_cst; name a class"),
+        ({"monotonic_cst": {"income": 1}, "slopes": {"debt": {"bad": (0, 1)}}}, "got 1 for 'income' in monotonic_cst"),
+        (
+            {"slopes": {"debt": {"bad": (0, 1), "good": (-1, 0)}}},
+            "their negatives; got ['bad', 'good']",
+        ),
+        ({"slopes": {"debt": {"poor": (0, 1)}}}, "one of the classes ['bad', 'good']"),
+        ({"slopes": {"debt": {"bad": (1, 0)}}}, "finite and not empty; got (1, 0) for 'debt'"),
+        ({"slopes": {"debt": {"bad": 1}}}, "is a pair (lower, upper); got 1"),
+        (
+            {"slopes": {"debt": {"bad": (0, 1)}}, "monotonic_cst": {"debt": {"bad": -1}}},
+            "got (-1.0, 0.0) and direction +1 of P('good')",
+        ),
+    ],
+)
+def test_no_promise_is_silently_about_the_other_class(asked, words):
+    X, y = credit(60)
+    with pytest.raises(SlopeError) as error:
+        MonotonicClassifier(**asked, **QUICK).fit(X, np.where(y > 10, "good", "bad"))
+    assert words in str(error.value)
+    assert str(error.value).count(";") >= 2
+
+
+def test_intervals_by_class_are_for_classifiers():
+    X, y = credit(60)
+    with pytest.raises(SlopeError, match="slopes per class belong to a classifier"):
+        MonotonicRegressor(slopes={"debt": {"bad": (0, 1)}}, **QUICK).fit(X, y)
 
 
 def test_a_slope_interval_is_called_bounded_and_tables_are_their_own_repr(classifier):

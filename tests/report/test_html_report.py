@@ -191,7 +191,8 @@ def test_many_groups_are_bounded_and_small_ones_named(tmp_path):
             encoding="utf-8"
         )
     ).text
-    assert "30 smaller groups are left out" in text
+    assert "30 smaller groups with 60 of 100 rows are left out" in text
+    assert text.index("'group' has 50 different values in 100 rows: most rows") < text.index("Metrics by group")
     assert "hardly more than an anecdote" in text
 
 
@@ -344,6 +345,35 @@ def test_bits_are_claimed_of_probabilities_only_where_signs_prove_them(tmp_path)
     assert told == {0.0: (True, False), 3.0: (False, True)}
 
 
+def test_the_whole_page_is_about_the_class_that_was_named(tmp_path):
+    """Accuracy and groups too: every share, rate and curve of one page is of one class."""
+    X, y = credit(200)
+    labels = np.where(y > 10, "ok", "bad")
+    model = MonotonicClassifier(monotonic_cst={"debt": {"bad": 1}}, **QUICK).fit(X, labels)
+    given = {"X": X, "y": labels, "groups": np.arange(200) % 2, "held_out": True, "baselines": (), **SAVE}
+    page = write_report(model, tmp_path / "r.html", **given).read_text(encoding="utf-8")
+    for words in (
+        "mean predicted P(bad)",
+        "ROC curve of bad",
+        "Precision and recall of bad",
+        "average precision of bad",
+    ):
+        assert words in page
+    for words in ("share bad", "mean P(bad)", "decided bad"):
+        assert f">{words}</th>" in page
+    assert not re.search(r"(share|decided|curve of|recall of|precision of|log-odds of) ok|P\(ok\)", Reader(page).text)
+    lines = re.findall(r"<tr>(.*?)</tr>", page.partition("Metrics by group")[2].partition("</table>")[0], re.S)
+    head, one, _ = ([re.sub(r"<.*?>", "", c) for c in re.findall(r"<t[hd].*?</t[hd]>", line)] for line in lines)
+    told = dict(zip(head, one, strict=True))
+    inside = np.arange(200) % 2 == int(told["group"])
+    bad, p = (labels == "bad")[inside], model.predict_proba(X)[inside, 0]
+    assert float(told["share bad"]) == pytest.approx(bad.mean(), abs=1e-3)
+    assert float(told["mean P(bad)"]) == pytest.approx(p.mean(), abs=1e-3)
+    assert float(told["decided bad"]) == pytest.approx((p >= 0.5).mean(), abs=1e-3)
+    assert float(told["false positive rate"]) == pytest.approx((p >= 0.5)[~bad].mean(), abs=1e-3)
+    assert float(told["false negative rate"]) == pytest.approx((p < 0.5)[bad].mean(), abs=1e-3)
+
+
 def test_the_table_tells_what_was_promised_from_what_is_certified(tmp_path):
     """And of two classes it is about the one that was named, words and slopes alike."""
     X, y = credit(260)
@@ -355,7 +385,8 @@ def test_the_table_tells_what_was_promised_from_what_is_certified(tmp_path):
     head, *rows = re.findall(r"<tr>(.*?)</tr>", page.partition("What was promised and what is certified")[2], re.S)[:6]
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in (head, *rows)]
     assert cells[0][1:3] == ["promised of P(bad)", "certified of P(bad)"]
-    assert cells[0][4].startswith("certified slope of log-odds of bad")
+    assert cells[0][3].startswith("certified slope of log-odds of bad")
+    assert cells[0][-1] == "missing values"
     words = {row[0]: row[1:3] for row in cells[1:]}
     assert words["income"] == ["decreasing", "↓\N{NO-BREAK SPACE}decreasing"]
     assert words["debt"] == ["increasing", "↑\N{NO-BREAK SPACE}increasing"]
@@ -363,6 +394,6 @@ def test_the_table_tells_what_was_promised_from_what_is_certified(tmp_path):
     assert words["city"] == ["free (category)", "free"]
     assert "Curves show log-odds of bad along one feature" in page
     assert {"↓ income, decreasing", "↑ debt, increasing"} <= set(re.findall(r"<figcaption>(.*?)</figcaption>", page))
-    slopes = {row[0]: row[4] for row in cells[1:]}
+    slopes = {row[0]: row[3] for row in cells[1:]}
     assert slopes["income"].endswith(" to 0")
     assert slopes["debt"].startswith("0 to ")

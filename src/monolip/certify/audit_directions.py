@@ -60,7 +60,7 @@ def _per_class(
             if label not in labels:
                 raise SlopeError(f"a direction must name a known class; got {label!r}; the classes are {labels[:8]}.")
             sign = int(read_directions([direction], None, 1)[0])
-            if n_outputs == 1 and len(labels) == 2:  # the score is the second class's; the first one's mirrors it
+            if n_outputs == 1 and len(labels) == 2:  # the score is the last one's; the other's mirrors it
                 signs[j, 0] = sign if label == labels[1] else -sign
             else:
                 signs[j, labels.index(label)] = sign

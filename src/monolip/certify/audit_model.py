@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -28,6 +28,7 @@ class Scorer:
     """predict: native table -> array. classes: labels of a classifier's columns. owner: where thresholds are read.
 
     dtype: the format inputs are rounded to, where the model has one. gradient: rows -> (n, d) or (n, outputs, d).
+    named: of two classes the position of the one whose scores are looked at.
     """
 
     predict: Predict
@@ -36,15 +37,31 @@ class Scorer:
     owner: Any = None
     dtype: np.dtype[Any] | None = None
     gradient: Predict | None = None
+    named: int = 1
+
+    def about(self, monotonic_cst: Any) -> Scorer:
+        """Of two classes the first one's probability, where every direction names that class; else the same."""
+        if self.classes is None or len(self.classes) != 2 or not self.name.endswith("predict_proba"):
+            return self
+        asked = list(monotonic_cst.values()) if isinstance(monotonic_cst, Mapping) else []
+        first = self.classes[0]
+        if self.gradient is None and asked and all(isinstance(v, Mapping) and set(v) == {first} for v in asked):
+            return replace(self, named=0)
+        return self
+
+    @property
+    def told_classes(self) -> tuple[Any, ...] | None:
+        """Labels, of two classes with the one that is looked at as the second."""
+        return self.classes if self.classes is None or self.named else self.classes[::-1]
 
     def label(self, output: int) -> Any:
         """What a column of the scores is: a class, or its position."""
         if self.classes is None:
             return output
-        return self.classes[output if len(self.classes) > 2 else 1]
+        return self.classes[output if len(self.classes) > 2 else self.named]
 
     def scores(self, native: Any) -> tuple[FloatArray, np.dtype[Any]]:
-        """(n, outputs) in float64, and the format they came in; of two classes the second one's probability."""
+        """(n, outputs) in float64, and the format they came in; of two classes one's probability."""
         found = as_numbers(self.predict(native))
         if found.dtype.kind not in "fiub":
             raise InputError(
@@ -58,7 +75,9 @@ class Scorer:
             )
         rows = found.reshape(len(found), -1).astype(np.float64)
         if self.classes is not None and len(self.classes) == 2 and rows.shape[1] == 2:
-            rows = rows[:, 1:]
+            rows = rows[:, [self.named]]
+        elif not self.named:
+            rows = -rows  # of a model that gives the second one's only: the order is the first one's
         return rows, found.dtype
 
 

@@ -76,13 +76,13 @@ def audit(
         >>> report.violated, report.worst_drop > 0.2, report.violations[0].value_from
         (True, True, 0.5)
     """
-    scorer = scorer_of(predict, gradient)
+    scorer = scorer_of(predict, gradient).about(monotonic_cst)
     table = read_table(X, feature_names, scorer.dtype, model_orders(scorer.owner))
     tolerance, limit = _tolerance(tolerance), _positive(max_counterexamples, "max_counterexamples")
     budget, rng = Budget(_positive(max_evaluations, "max_evaluations"), max_seconds), np.random.default_rng(seed)
     rows = _some(np.arange(table.n_rows), _positive(max_rows, "max_rows"), rng)
     start = _start(scorer, table.mixed(np.tile(rows[:, None], (1, table.n_columns)), {}), budget, tolerance)
-    signs = directions_of(monotonic_cst, table.names, start.n_outputs, scorer.classes)
+    signs = directions_of(monotonic_cst, table.names, start.n_outputs, scorer.told_classes)
     splits = thresholds_of(scorer.owner, table.names)
     features = [_feature(table, j, splits, beyond_range) for j in np.flatnonzero(signs.any(axis=1)).tolist()]
     rows = _some(rows, max(20, max_evaluations // len(features) // _PER_ROW), rng)

@@ -42,7 +42,7 @@ class FeatureRadii:
         return np.minimum(self.up, self.down)
 
     def __str__(self) -> str:
-        lines = [f"{'feature':20s} {'median up':>10s} {'infinite':>9s} {'median down':>12s} {'infinite':>9s}"]
+        lines = [f"{'feature':20s} {'median up':>10s} {'any up':>9s} {'median down':>12s} {'any down':>9s}"]
         for i, name in enumerate(self.features):
             up, down = (side[~np.isnan(side[:, i]), i] for side in (self.up, self.down))
             cells = [digits_down(float(np.median(side)), 4) if len(side) else np.nan for side in (up, down)]

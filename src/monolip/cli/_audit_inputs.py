@@ -76,6 +76,8 @@ def _promised(model: AnyModel) -> dict[str, Any]:
             continue
         if row.output:
             found.setdefault(row.feature, {})[label_of(row.output, model.model.classes_.tolist())] = sign
+        elif table is not None and table.label is not None:
+            found[row.feature] = {table.label: sign}
         else:
             found[row.feature] = sign
     return found

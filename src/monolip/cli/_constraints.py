@@ -54,6 +54,13 @@ class Constraints:
             named = {**self.directions, **named}
         return named or None
 
+    def slopes_of(self, labels: Sequence[Any] | None, positive: str | None) -> dict[str, Any] | None:
+        """As estimators take them: about the class that --positive names, as directions are."""
+        if positive is None or labels is None or len(labels) != 2:
+            return dict(self.slopes) or None
+        label = label_of(positive, labels)
+        return {name: {label: pair} for name, pair in self.slopes.items()} or None
+
     def categorical_features(self) -> Any:
         """As estimators take it; text columns that are not named are categories anyway."""
         return {**dict.fromkeys(self.categorical), **self.ordered} or None
@@ -100,7 +107,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"constraints are a TOML file; {path} is none: {error}; see docs/cli.md.") from None
     for key in found:
         if key not in _KEYS:
-            raise InputError(f"a constraints file has the keys {', '.join(_KEYS)}; got {key!r}; {nearest(key, _KEYS)}")
+            near = nearest(key, _KEYS)  # or all of them, which the rule has said
+            hint = near if near.startswith("did you mean") else "remove it."
+            hint = "pass --positive LABEL on the command line instead." if key == "positive" else hint
+            raise InputError(f"a constraints file has the keys {', '.join(_KEYS)}; got {key!r}; {hint}")
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from monolip.cli._names import nearest, require_columns
 from monolip.errors import InputError, MissingExtraError
+from monolip.estimators.stream._address import refuse_address
 
 __all__ = ["Table", "file_digest", "pick", "pick_features", "read_data", "require_pyarrow"]
 
@@ -91,6 +92,8 @@ def pick_features(table: Table, model: Any, path: Path) -> Table:
 
 def _refuse_stream(path: Path) -> None:
     """Only `fit` and `predict` read more than memory holds."""
+    if not path.exists():
+        refuse_address(str(path))
     if path.is_dir() or (not path.exists() and glob.has_magic(str(path))):
         kind = "a folder" if path.is_dir() else "a pattern"
         raise InputError(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import errno
+import json
 import os
+import re
+import shlex
 from enum import IntEnum
 
 import click
@@ -13,8 +17,9 @@ from monolip.errors import MissingExtraError, MonolipError
 __all__ = ["Exit", "FindingError", "explain_error", "one_line"]
 
 
+_ORDERED = re.compile(r"make it ordered by categorical_features=(\{.*\}), from low to high")
+_DATE = re.compile(r"in column (.+); convert it to numbers \(for a date, .*\) or to strings")
 _WORDS = {
-    "make it ordered by categorical_features=": "order it under [ordered] in a constraints file, as in ",
     "list it in categorical_features": "name it by --categorical",
     "raise n_estimators": "raise --members",
     "start afresh": "pass --restart to begin again",
@@ -76,7 +81,28 @@ def _in_our_words(line: str) -> str:
     """The library's remedies name parameters; a command line has options."""
     for theirs, ours in _WORDS.items():
         line = line.replace(theirs, ours)
-    return line
+    date = _DATE.search(line)
+    line = line.rstrip(".") + f", or pass --drop {_plainly(date[1])}" if date else line
+    return _ORDERED.sub(lambda found: _as_toml(found[1]), line)
+
+
+def _plainly(name: str) -> str:
+    """A name as a shell takes it."""
+    try:
+        return shlex.quote(str(ast.literal_eval(name)))
+    except (SyntaxError, ValueError):
+        return name
+
+
+def _as_toml(order: str) -> str:
+    """{'grade': ['A', 'B']} as lines of a constraints file."""
+    try:
+        ((name, labels),) = ast.literal_eval(order).items()
+    except (SyntaxError, ValueError):
+        return f"order it under [ordered] in a constraints file, as in {order}, from low to high"
+    key = name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    listed = ", ".join("..." if label is ... else json.dumps(label, ensure_ascii=False) for label in labels)
+    return f"write its order, from low to high, in a constraints file: a line [ordered], then {key} = [{listed}]"
 
 
 def _name(error: OSError) -> str:

@@ -16,6 +16,7 @@ from monolip.cli._constraints import Constraints, read_constraints
 from monolip.cli._data import file_digest, read_data
 from monolip.cli._files import through_links, write_output
 from monolip.cli._fit_bar import FitBar
+from monolip.cli._identifiers import identifier_remarks
 from monolip.cli._looks import require_no_dressed_numbers
 from monolip.cli._metrics import judge
 from monolip.cli._names import require_columns, split_names
@@ -66,6 +67,7 @@ class Prepared:
     labels: tuple[Any, ...] | None
     constraints: Constraints
     monotonic_cst: dict[str, Any] | None
+    slopes: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def prepare(plan: FitPlan) -> Prepared:
     monotonic_cst = constraints.monotonic_cst(labels, plan.positive)
     rows = Rows(table.select(names), y, weight)
     train, test = split_rows(rows, plan.split, labels is not None, plan.seed)
-    return Prepared(train, test, labels, constraints, monotonic_cst)
+    return Prepared(train, test, labels, constraints, monotonic_cst, constraints.slopes_of(labels, plan.positive))
 
 
 def carry_out(plan: FitPlan) -> Fit:
@@ -130,7 +132,10 @@ def carry_out(plan: FitPlan) -> Fit:
         checkpoint.discard()
     try:
         metrics = None if prepared.test is None else judge(model, prepared.test, train, prepared.labels)
-        remarks = tuple(against_the_data(model, train.X, train.y, train.weight))
+        remarks = (
+            *against_the_data(model, train.X, train.y, train.weight),
+            *identifier_remarks(train.X, prepared.constraints),
+        )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted while the fit was judged; {plan.output} is saved, and whole") from None
     seconds = time.perf_counter() - started
@@ -177,7 +182,7 @@ def estimator_of(plan: FitPlan, prepared: Prepared) -> Any:
     constraints = prepared.constraints
     promises = {
         "monotonic_cst": prepared.monotonic_cst,
-        "slopes": constraints.slopes or None,
+        "slopes": prepared.slopes,
         "max_slope": constraints.max_slope,
         "missing": constraints.missing or "state",
         "categorical_features": constraints.categorical_features(),
@@ -201,7 +206,11 @@ def _facts(plan: FitPlan, prepared: Prepared) -> dict[str, Any]:
         "features": list(prepared.train.X.column_names),
         "weight": plan.weight,
         "task": "regression" if prepared.labels is None else "classification",
-        "constraints": {**prepared.constraints.facts(), "monotonic_cst": str(prepared.monotonic_cst)},
+        "constraints": {
+            **prepared.constraints.facts(),
+            "monotonic_cst": str(prepared.monotonic_cst),
+            "slopes": str(prepared.slopes),
+        },
         "settings": settings,
         "split": plan.split,
         "seed": plan.seed,

@@ -13,6 +13,7 @@ __all__ = ["require_no_dressed_numbers"]
 LOOKED_AT, MOST = 500, 0.95  # values of a column, and the share of them that must look alike
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _DRESSED = re.compile(r"[+-]?\s*[$€£¥]?\s*[+-]?\d{1,3}(?:[,' ]?\d{3})*(?:\.\d+)?\s*[$€£¥%]?")
+_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+")
 
 
@@ -27,17 +28,21 @@ def require_no_dressed_numbers(table: Table, names: Sequence[str], categorical: 
             continue
         values = [value.strip() for value in column.drop_null().slice(0, LOOKED_AT).to_pylist()]
         remedy = _remedy(values)
-        if remedy:
+        if remedy is None:
+            continue
+        cells = enumerate(column.to_pylist())
+        row, odd = next(((k, v) for k, v in cells if v and not _PLAIN.fullmatch(v.strip())), (None, None))
+        if odd is not None:
             raise InputError(
-                f"numbers are written plainly; {name!r} looks like numbers and is text, such as {values[0]!r}; "
-                f"{remedy}, or pass --categorical {name} if they are codes."
+                f"numbers are written plainly; {name!r} looks like numbers and is text because of {odd!r} in row {row} "
+                f"(counted from 0); {remedy or 'correct such cells'}, or pass --categorical {name} if they are codes."
             )
 
 
-def _remedy(values: Sequence[str]) -> str:
-    """What to do about a column, or nothing where it does not look like numbers."""
+def _remedy(values: Sequence[str]) -> str | None:
+    """What to do about a column ("" where only some cells are odd); None where it does not look like numbers."""
     if not values or len(set(values)) < 3:
-        return ""
+        return None
 
     def share(pattern: re.Pattern[str]) -> float:
         return sum(pattern.fullmatch(value) is not None for value in values) / len(values)
@@ -49,4 +54,4 @@ def _remedy(values: Sequence[str]) -> str:
     if share(_DRESSED) >= MOST and plain < MOST:
         odd = sorted({letter for value in values for letter in value if letter in "$€£¥%,' "})
         return f"remove {' and '.join(repr(letter) for letter in odd)} from the column" if odd else ""
-    return ""
+    return None

@@ -90,10 +90,13 @@ def constraint_options(function: Verb) -> Verb:
             click.option("--decreasing", "-d", **names, help="The score never rises in it."),
             click.option("--slope", multiple=True, metavar="FEATURE=LOW:HIGH", help="An interval, in your units."),
             click.option(
-                "--max-slope", multiple=True, metavar="[FEATURE=]CAP", help="No steeper; alone: per deviation."
+                "--max-slope",
+                multiple=True,
+                metavar="[FEATURE=]CAP",
+                help="No steeper than CAP, in your units; one CAP for all: per standard deviation of each feature.",
             ),
             click.option("--constraints", type=FILE, help="All of these from a TOML file."),
-            click.option("--positive", metavar="LABEL", help="The class whose probability directions are about."),
+            click.option("--positive", metavar="LABEL", help="The class whose probability promises are about."),
         )
     ):
         function = option(function)

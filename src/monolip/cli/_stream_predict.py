@@ -42,7 +42,7 @@ def predict_to_parquet(
             f"{str(output)!r}; choose another --output."
         )
     estimator = load_estimator(model)
-    columns = Source(path, []).columns
+    columns = Source(path, []).offered
     kept = split_names(keep, columns)
     require_columns(kept, columns, "--keep")
     watcher = _Watcher(estimator)

@@ -12,6 +12,7 @@ from monolip.cli._constraints import read_constraints
 from monolip.cli._files import through_links, write_output
 from monolip.cli._fit_bar import FitBar
 from monolip.cli._fit_work import Fit, FitPlan, Prepared, estimator_of, fit_watched
+from monolip.cli._identifiers import identifier_remarks
 from monolip.cli._looks import require_no_dressed_numbers
 from monolip.cli._metrics import judge
 from monolip.cli._names import require_columns, split_names
@@ -30,6 +31,7 @@ __all__ = ["carry_out_stream"]
 JUDGED_ROWS = 2**16  # held out at most, and as many of the others for the baseline and the remarks
 _WORDS = {
     "leave it out by features=": "leave it out by --drop",
+    "is of another random_state": "is of another --seed",
     "name the columns in features=": "name the columns by --features",
     "call fit_stream again with the same arguments": "run again with --resume",
     "remove the folder to start afresh": "pass --restart to begin again",
@@ -42,7 +44,8 @@ def carry_out_stream(plan: FitPlan) -> Fit:
     with FitBar(n_members, plan.time, plan.quiet) as bar:
         try:
             source, names, constraints, labels = _prepare(plan)
-            prepared = Prepared(_NONE, None, labels, constraints, constraints.monotonic_cst(labels, plan.positive))
+            promises = constraints.monotonic_cst(labels, plan.positive), constraints.slopes_of(labels, plan.positive)
+            prepared = Prepared(_NONE, None, labels, constraints, *promises)
             model = estimator_of(plan, prepared)
             share = min(plan.split, JUDGED_ROWS / source.n_rows) if source.n_rows >= FEWEST else 0.0
             left = LeftOut(share, plan.seed)
@@ -57,10 +60,14 @@ def carry_out_stream(plan: FitPlan) -> Fit:
         layout = Layout.of(source, plan.target, names, plan.weight, None, labels is not None, left)
         try:
             test, seen = judged_rows(source, layout, JUDGED_ROWS, lambda k, n: bar.stage("judging", k, n))
-            prepared = Prepared(_rows(seen), _known(test, model, labels), labels, constraints, prepared.monotonic_cst)
+            prepared = Prepared(_rows(seen), _known(test, model, labels), labels, constraints, *promises)
             train = prepared.train
-            metrics = None if prepared.test is None else judge(model, prepared.test, train, _classes(model, labels))
-            remarks = tuple(against_the_data(model, train.X, train.y, train.weight))
+            judged = prepared.test if _counts(train) else None
+            metrics = None if judged is None else judge(model, judged, train, _classes(model, labels))
+            remarks = (
+                *(against_the_data(model, train.X, train.y, train.weight) if _counts(train) else ()),
+                *identifier_remarks(train.X, prepared.constraints),
+            )
         except KeyboardInterrupt:
             words = f"interrupted while the fit was judged; {plan.output} is saved, and whole"
             raise KeyboardInterrupt(words) from None
@@ -71,11 +78,12 @@ def carry_out_stream(plan: FitPlan) -> Fit:
 def _prepare(plan: FitPlan) -> tuple[Source, list[str], Any, tuple[Any, ...] | None]:
     """What can be wrong with footers, names, constraints and target is said here, before any work."""
     refuse_csv_options(plan.reading, plan.data)
-    known = Source(plan.data, []).columns  # of the first file; the rest is compared once it is known what matters
-    chosen, dropped = split_names(plan.features, known), split_names(plan.drop, known)
+    found = Source(plan.data, [])  # of the first file; the rest is compared once it is known what matters
+    known, offered = found.columns, found.offered
+    chosen, dropped = split_names(plan.features, offered), split_names(plan.drop, known)
     require_columns([plan.target], known, "--target")
     require_columns([] if plan.weight is None else [plan.weight], known, "--weight")
-    require_columns(chosen, known, "--features")
+    require_columns(chosen, offered, "--features")
     require_columns(dropped, known, "--drop")
     if plan.target in chosen:
         raise InputError(f"the target is no feature; got {plan.target!r} in --features; remove it.")
@@ -129,7 +137,12 @@ def _known(found: JudgedRows, model: Any, labels: tuple[Any, ...] | None) -> Row
     rows = _rows(found)
     if labels is not None and len(rows):
         rows = rows.take(np.flatnonzero(np.isin(rows.y, np.asarray(model.classes_))))
-    return rows if len(rows) else None
+    return rows if len(rows) and _counts(rows) else None
+
+
+def _counts(rows: Rows) -> bool:
+    """Whether some row has a positive weight: without one there is no mean to judge by."""
+    return rows.weight is None or bool((rows.weight > 0).any())
 
 
 def _classes(model: Any, labels: tuple[Any, ...] | None) -> tuple[Any, ...] | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from monolip.cli._target import MOST_CLASSES, _refuse_continuous
 from monolip.errors import InputError
+from monolip.estimators.stream._address import refuse_address
 
 __all__ = ["is_stream", "refuse_csv_options", "stream_labels"]
 
@@ -25,6 +26,7 @@ def is_stream(path: Path) -> bool:
     if path.is_dir():
         return True
     if not path.exists():
+        refuse_address(str(path))
         return glob.has_magic(str(path))
     if not path.is_file():
         return False

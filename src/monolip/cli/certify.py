@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from monolip.cli._claims_of import claims_of
 from monolip.cli._exits import Exit
 from monolip.cli._files import beside, require_place, write_output
 from monolip.cli._options import json_option, model_argument, output_option
@@ -42,6 +43,8 @@ def command(model: Path, output: Path | None, fixed_point: bool, as_json: bool) 
     )
     answer.line(f"Certificate ({certificate.kind}) of network {certificate.digest}").line()
     answer.table("What is claimed, and can be proved again", certificate.cells)
+    if about := claims_of(certificate.document):
+        answer.line(about)
     answer.line(f"certificate  {path}")
     answer.line(f"prove it     monolip check {path}   (or: python monolip_check.py {path}, which needs no monolip)")
     show(answer, as_json)

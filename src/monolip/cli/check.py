@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 
+from monolip.cli._claims_of import claims_of
 from monolip.cli._exits import Exit, FindingError
 from monolip.cli._models import read_metadata
 from monolip.cli._options import FILE, json_option
@@ -35,10 +37,12 @@ def command(certificate: Path, model: Path | None, as_json: bool) -> int:
     from monolip.certify.checker import checker_path
 
     checker = checker_path()
-    proved, text = _run(checker, str(certificate))
+    (proved, text), remedy = _run(checker, str(certificate)), "do not rely on it"
     answer = Answer({"certificate": str(certificate), "accepted": proved, "checker": str(checker), "said": text})
     for line in text.splitlines():
         answer.line(line)
+    if proved and (about := claims_of(json.loads(certificate.read_bytes()))):
+        answer.line(about)
     if proved and model is not None:
         same, digest = _run(checker.with_name("monolip_digest.py"), str(model), str(certificate))
         answer.data |= {"model": str(model), "about_this_model": same, "accepted": same}
@@ -46,8 +50,9 @@ def command(certificate: Path, model: Path | None, as_json: bool) -> int:
             f"PROVED: it is about {model}" if same else f"REJECTED: {model}: {digest.removeprefix('REJECTED: ')}"
         )
         proved, text = same, digest
+        remedy = "give the model it was made for" if "another network" in digest else remedy
     if not proved and not as_json:
-        raise FindingError(f"a certificate is worth what can be proved; {text.splitlines()[0]}; do not rely on it")
+        raise FindingError(f"a certificate is worth what can be proved; {text.splitlines()[0]}; {remedy}")
     show(answer, as_json)
     return Exit.OK if proved else Exit.FOUND
 
@@ -57,4 +62,5 @@ def _run(program: Path, *arguments: str) -> tuple[bool, str]:
     command = [sys.executable, "-I", "-S", str(program), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     text = (done.stdout or done.stderr).strip() or "REJECTED: the checker said nothing"
+    text = text.replace(" (ValueError)", "")  # the checker's own finding, no accident
     return done.returncode == 0, text

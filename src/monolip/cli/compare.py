@@ -74,7 +74,7 @@ def command(**options: Any) -> int:
     prepared = prepare(plan)
     constraints, rows = prepared.constraints, prepared.train
     parameters = {
-        "slopes": constraints.slopes or None,
+        "slopes": prepared.slopes,
         "max_slope": constraints.max_slope,
         "missing": constraints.missing or "state",
         "categorical_features": constraints.categorical_features(),
@@ -124,7 +124,7 @@ def _answer(options: dict[str, Any], prepared: Any, found: Any) -> Answer:
         mean, error = found.against(name, metric)
         better = "monolip" if mean < 0 else name
         words = "no clear difference" if abs(mean) <= 2 * error else f"{better} is better"
-        sure = "too few folds to tell" if options["folds"] < FEW else words
+        sure = f"too few folds to tell: pass --folds {FEW} or more" if options["folds"] < FEW else words
         answer.line(f"{metric} of monolip minus {name}: {mean:+.3g} ±{error:.2g} ({sure})")
     if prepared.monotonic_cst and not found.constrained:
         answer.line("Trees had no constraints: with more than two classes they cannot promise anything of one class.")

@@ -26,6 +26,7 @@ _EXTRAS = {
     "click": "cli", "pyarrow": "cli", "matplotlib": "plot", "onnx": "onnx", "onnxruntime": "onnx", "torch": "torch",
     "lightgbm": "bench", "xgboost": "bench",
 }  # fmt: skip
+_ALONE = ("lightgbm", "xgboost")  # `compare` needs these alone; the rest of their extra is for benchmarks
 _VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "CUDA_VISIBLE_DEVICES")
 
 
@@ -82,12 +83,13 @@ def _answer(facts: dict[str, Any]) -> Answer:
     packages = [["package", "version", "for"]]
     packages += [[name, found or "missing", "core"] for name, found in facts["packages"].items()]
     for name, found in facts["extras"].items():
-        words = f'missing: pip install "monolip[{_EXTRAS[name]}]"' if found is None else found
+        wanted = name if name in _ALONE else f'"monolip[{_EXTRAS[name]}]"'
+        words = f"missing: pip install {wanted}" if found is None else found
         packages.append([name, words, f"extra {_EXTRAS[name]}"])
     answer.table("Packages", packages)
     for problem in facts["problems"]:
         answer.line(f"problem: {problem}")
-    return answer if facts["problems"] else answer.line("Nothing is wrong.")
+    return answer if facts["problems"] else answer.line("Nothing needed is missing.")
 
 
 def _version(package: str) -> str | None:

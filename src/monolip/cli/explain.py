@@ -28,7 +28,7 @@ __all__ = ["command"]
 @click.argument("row", type=click.IntRange(0))
 @click.option("--data", required=True, type=FILE, help="The table; rows count from 0.")
 @click.option("--reference", metavar="ROW|typical", default="typical", show_default=True, help="What to compare with.")
-@click.option("--label", metavar="LABEL", help="The class to explain.  [default: the second of two, or the last]")
+@click.option("--label", metavar="LABEL", help="The class to explain.  [default: the one promises name, else the last]")
 @click.option("--reach", type=float, help="A prediction, or probability, to reach.  [default for classes: 0.5]")
 @column_option("--immutable", text="What cannot change: age, for example.", many=True)
 @click.option("--set", "changes", multiple=True, metavar="FEATURE=VALUE", help="Change the row before explaining it.")
@@ -47,13 +47,14 @@ def command(**options: Any) -> int:
     """
     from monolip.cli._data import pick_features, read_data
     from monolip.cli._explain_rows import chosen_row, reference_row, scales, set_values, whole_columns
+    from monolip.cli._folders import with_folders
     from monolip.cli._models import load_estimator
     from monolip.cli._names import require_columns, split_names
     from monolip.report.explaining import explain
 
     model = load_estimator(options["model"])
     names = list(model.frozen_.inputs.names)
-    table = read_data(options["data"], **reading_of(options))
+    table = with_folders(read_data(options["data"], **reading_of(options)), options["data"], model)
     X = pick_features(table, model, options["model"])
     model._evaluate(X)  # text among numbers, and whatever else cannot be scored
     immutable = split_names(options["immutable"], names)
@@ -86,7 +87,8 @@ def _answer(options: dict[str, Any], why: Any, reference: str) -> Answer:
     )
     answer.line(f"Score {scores}; the difference of {number(why.score - why.reference_score)} comes from").line()
     shown = why.reasons[: options["top"]]
-    cells = [["", "feature", "row", "reference", "effect", "promised"]]
+    promised = "promised" if why.label is None else f"promised of {what}"
+    cells = [["", "feature", "row", "reference", "effect", promised]]
     for place, reason in enumerate(shown, 1):
         error = f" ±{number(reason.error, 2)}" if reason.error else ""
         cells.append(

@@ -132,11 +132,12 @@ def _answer(plan: Any, fit: Any) -> Answer:
     seen = f"{fit.n_train:,} rows, {model.n_features_in_} features"
     again = f", {fit.resumed} trainings from the checkpoint" if fit.resumed else ""
     answer.line(f"{what} of {plan.target!r} fitted on {seen} in {fit.seconds:.1f} s{again}")
-    if prepared.monotonic_cst and len(prepared.labels or ()) == 2 and plan.positive is None:
-        answer.line(f"Directions are about P({prepared.labels[1]!r}); --positive names another class.")
+    about = _about(plan, fit)
+    if about:
+        answer.line(about)
     answer.line()
     if fit.metrics is None:
-        answer.line("No rows were held out: how well it predicts is not known.")
+        answer.line("No rows were held out: how well it predicts is not known.").line()
     else:
         from monolip.cli._metrics import metric_cells
 
@@ -155,6 +156,15 @@ def _answer(plan: Any, fit: Any) -> Answer:
     return answer
 
 
+def _about(plan: Any, fit: Any) -> str:
+    """Whose probability the promises are about: of two classes a reader cannot guess it."""
+    prepared, label = fit.prepared, fit.model.slopes_.label
+    if label is None or not (prepared.monotonic_cst or prepared.slopes):
+        return ""
+    other = "" if plan.positive is not None else "; --positive names another class"
+    return f"Promises are about P({label!r}){other}."
+
+
 def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
     model, labels = fit.model, fit.prepared.labels
     return {
@@ -168,6 +178,7 @@ def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
         "rows": {"train": fit.n_train, "test": n_test},
         "metrics": fit.metrics,
         "missing": fit.prepared.constraints.missing,
+        "slopes_of": model.slopes_.label,
         "slopes": [row._asdict() for row in model.slopes_],
         "seed": plan.seed,
         "seconds": round(fit.seconds, 3),

@@ -48,6 +48,7 @@ def command(
       monolip predict model.safetensors loans/ --output predictions.parquet    (a directory or 'glob' of any size)
     """
     from monolip.cli._data import pick, pick_features, read_data, require_pyarrow
+    from monolip.cli._folders import with_folders
     from monolip.cli._models import load_estimator
     from monolip.cli._names import split_names
     from monolip.cli._streams import is_stream
@@ -64,6 +65,7 @@ def command(
         return Exit.OK
     estimator = load_estimator(model)
     rows = read_data(path, encoding=encoding, separator=separator, decimal=decimal)
+    rows = with_folders(rows, path, estimator)
     X = pick_features(rows, estimator, model)
     for remark in unseen_categories(estimator, X):
         tell(f"note: {remark}")

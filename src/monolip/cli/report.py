@@ -33,9 +33,9 @@ __all__ = ["command"]
 @column_option("--target", "-t", text="The answers in DATA: says how well the model predicts.")
 @click.option("--held-out", is_flag=True, help="The model was not fitted on DATA. Otherwise it is cross-validated.")
 @click.option("--train", type=FILE, help="The rows it was fitted on; DATA then counts as held out.")
-@column_option("--group", text="Metrics by this column, which is no feature.", many=True)
+@column_option("--group", text="Metrics by this column, a feature or another.", many=True)
 @click.option("--unit", multiple=True, metavar="FEATURE=UNIT", help="Shown beside slopes: --unit income=EUR.")
-@click.option("--positive", metavar="LABEL", help="The class to speak of.  [default: the one directions named]")
+@click.option("--positive", metavar="LABEL", help="The class to speak of.  [default: the one promises name]")
 @click.option("--title", help="The headline.")
 @click.option("--no-baselines", is_flag=True, help="Without the comparison with other models: much faster.")
 @click.option("--folds", type=click.IntRange(2, 50), default=5, show_default=True)
@@ -83,10 +83,12 @@ def command(**options: Any) -> int:
 
 def _rows(options: dict[str, Any], source: Path, model: Any, path: Path) -> dict[str, Any]:
     from monolip.cli._data import pick, pick_features, read_data
+    from monolip.cli._folders import with_folders
     from monolip.cli._names import split_names
+    from monolip.report.html_groups import crumbled_groups, read_groups
 
     reading = reading_of(options)
-    table = read_data(source, **reading)
+    table = with_folders(read_data(source, **reading), source, model)
     given: dict[str, Any] = {"X": pick_features(table, model, path)}
     if options["target"] is not None:
         given |= {"y": _answers(table, options["target"], model), "target": options["target"]}
@@ -94,13 +96,15 @@ def _rows(options: dict[str, Any], source: Path, model: Any, path: Path) -> dict
     if options["train"] is not None:
         if options["target"] is None:
             raise click.UsageError("--train needs --target; got none; name the column")
-        rows = read_data(options["train"], **reading)
+        rows = with_folders(read_data(options["train"], **reading), options["train"], model)
         given["train"] = pick_features(rows, model, path), _answers(rows, options["target"], model)
         given["held_out"] = None
     groups = split_names(options["group"], table.column_names)
     if groups:
         columns = pick(table, groups, "--group")
         given["groups"] = {name: columns.column(name).to_pylist() for name in groups}
+        for sentence in crumbled_groups(read_groups(given["groups"], table.num_rows)):
+            tell(f"note: {sentence}")
     return given
 
 

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._schema import table_like
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target, class_target, number_target, read_weights
 from monolip.estimators.slope_table import numeric_promises
 from monolip.frozen import FrozenNetwork
+from monolip.input_columns import plain_value
 from monolip.raw_slopes import features_with_slopes, rows_of_output, surrounding_slopes
 
 __all__ = ["against_the_data", "contradicted"]
@@ -51,13 +53,14 @@ def against_the_data(model: Any, X: Any, y: Any, weight: Any = None) -> Iterator
         target = class_target(codes, model.classes_, read_weights(weight, table.n_rows), None)
     else:
         target = number_target(y, model.loss, model.loss_parameter, weight, None, table.n_rows)
-    return contradicted(model._predictor, table, target)
+    return contradicted(model._predictor, table, target, named_class(model, target.link.labels))
 
 
-def contradicted(predictor: Predictor, table: RawTable, target: Target) -> Iterator[str]:
+def contradicted(predictor: Predictor, table: RawTable, target: Target, named: int = 1) -> Iterator[str]:
     """A sentence for each promised numeric feature of a fitted network that ended flat although y moves the other way.
 
-    table, target: what it was fitted on. Nothing is predicted unless a feature may be flat: mostly this takes no time.
+    table, target: what it was fitted on. named: of two classes the one that promises were asked about. Nothing is
+    predicted unless a feature may be flat: mostly this takes no time.
     """
     network = predictor.network
     rows = _rows(table.n_rows, target.weight)
@@ -78,13 +81,26 @@ def contradicted(predictor: Predictor, table: RawTable, target: Target) -> Itera
             continue
         z = _score(x[known], residuals[known, k], weight[known])
         if z * _SIGNS[word] < -CLEAR:
-            labels = target.link.labels if network.n_outputs > 1 else None
-            of = f" in P({labels[k]})" if labels else ""
-            yield (
-                f"{table.names[j]!r} was promised to be {word}{of} and ended flat, while what the other features "
-                f"leave unexplained {'rises' if z > 0 else 'falls'} with it; is the sign, or the class, the wrong way "
-                "round?"
-            )
+            yield _sentence(table.names[j], _SIGNS[word], 1 if z > 0 else -1, target.link.labels, k, named)
+
+
+def _sentence(name: str, sign: int, rest: int, labels: Any, k: int, named: int) -> str:
+    """sign, rest: where it was promised to go, and where the rest goes, of output k."""
+    two = labels is not None and len(labels) == 2
+    if two and not named:
+        sign, rest = -sign, -rest
+    label = None if labels is None else plain_value(labels[named if two else k])
+    told = "increasing" if sign > 0 else "decreasing"
+    told += "" if labels is None else f" in P({label!r})"
+    question = f"is the sign{'' if labels is None else ', or the class,'} the wrong way round?"
+    if two:
+        other = plain_value(labels[1 - named])
+        question += f" Of P({other!r}) it is written {{{name!r}: {{{other!r}: {sign:+d}}}}}, or --positive {other}."
+    way = "rises" if rest > 0 else "falls"
+    return (
+        f"{name!r} was promised to be {told} and ended flat, while what the other features leave unexplained {way} "
+        f"with it; {question}"
+    )
 
 
 def _rows(n_rows: int, weight: FloatArray | None) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ from monolip.estimators._checks import flag, seconds, share, whole, widths
 from monolip.estimators._facts import Facts
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
+from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import Display
 from monolip.estimators._promises import Promises, read_promises
@@ -59,7 +60,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
         predictor = Predictor(fitted.network)
-        for sentence in contradicted(predictor, table, target):
+        for sentence in contradicted(predictor, table, target, named_class(self, classes)):
             warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
         # only a warm start needs the members as trained
         self._fitted: Fitted | None = fitted if self.warm_start else None
@@ -167,9 +168,13 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     @property
     def slopes_(self) -> SlopeTable:
-        """What was promised and what is certified, per raw feature (and class), in raw units; print it."""
+        """What was promised and what is certified, per raw feature (and class), in raw units; print it.
+
+        Of two classes it speaks of the class that all promises named, else of the second; the head says which.
+        """
         check_is_fitted(self)
-        return SlopeTable.of(self.frozen_, self._capped, self.certificate_)
+        named = named_class(self, self.frozen_.link.labels if self.frozen_.link else None)
+        return SlopeTable.of(self.frozen_, self._capped, self.certificate_, named)
 
     @property
     def certificate_(self) -> Certificate:

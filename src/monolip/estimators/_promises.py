@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import SlopeError
+from monolip.estimators._named_class import require_one_way_of_naming
 from monolip.estimators._schema import Schema, need_names
+from monolip.estimators._slope_intervals import read_intervals
 from monolip.input_columns import plain_value
 from monolip.monotonic_cst import by_position, read_directions, read_per_feature
 
@@ -45,6 +47,8 @@ def read_promises(
     for what, given in words.items():
         need_names(given, what, schema.names, schema.named)
     n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
+    if classes is not None and len(classes) == 2:
+        require_one_way_of_naming(monotonic_cst, slopes, classes)
     per_class = _split_classes(monotonic_cst, classes)
     if n_outputs == 1:
         directions = _one_output(per_class, classes, schema)
@@ -56,7 +60,9 @@ def read_promises(
             "them."
         )
     caps, standard = _caps(max_slope, schema)
-    promises = Promises(directions, caps, standard, _intervals(slopes, schema, directions), _missing(missing, schema))
+    promises = Promises(
+        directions, caps, standard, read_intervals(slopes, schema, directions, classes), _missing(missing, schema)
+    )
     _check_categories(promises, schema)
     return promises
 
@@ -76,7 +82,7 @@ def _one_output(monotonic_cst: Any, classes: NDArray[Any] | None, schema: Schema
     try:
         found = read_directions(_two_classes(monotonic_cst, classes), schema.names, schema.n_raw)[:, None]
     except SlopeError as error:
-        if classes is None:
+        if classes is None or not str(error).startswith("a direction is"):
             raise
         second = plain_value(classes[1])
         raise SlopeError(f"{error} With two classes +1 makes P({second!r}) rise, the second in sorted order.") from None
@@ -163,43 +169,6 @@ def _caps(max_slope: Any, schema: Schema) -> tuple[NDArray[np.float64], float | 
     return caps, None
 
 
-def _intervals(slopes: Any, schema: Schema, directions: NDArray[np.int64]) -> dict[int, tuple[float, float]]:
-    if slopes is None:
-        return {}
-    if not isinstance(slopes, Mapping):
-        raise SlopeError(f"slopes is a dict {{feature: (lower, upper)}} in raw units; got {slopes!r}; pass a dict.")
-    if directions.shape[1] > 1:
-        raise SlopeError(
-            "slope intervals of logits promise nothing about probabilities of three or more classes; got slopes="
-            f"{dict(slopes)!r}; use monotonic_cst with directions per class, and max_slope."
-        )
-    found = {}
-    for j, pair in by_position(slopes, schema.names, schema.n_raw).items():
-        pair = tuple(map(plain_value, pair)) if isinstance(pair, tuple | list | np.ndarray) else plain_value(pair)
-        try:
-            low, high = (float(v) for v in pair)
-        except (TypeError, ValueError):
-            raise SlopeError(
-                f"slopes[{schema.names[j]!r}] is a pair (lower, upper); got {pair!r}; {_as_pair(pair)}."
-            ) from None
-        if not (np.isfinite([low, high]).all() and low <= high):
-            raise SlopeError(f"slope interval of {schema.names[j]!r} is empty or infinite: {pair!r}; lower <= upper.")
-        direction = int(directions[j, 0])
-        if (direction > 0 and low < 0) or (direction < 0 and high > 0):
-            raise SlopeError(
-                f"slopes and monotonic_cst must agree; got {pair!r} and direction {direction:+d} for "
-                f"{schema.names[j]!r}; change one of them."
-            )
-        found[j] = (low, high)
-    return found
-
-
-def _as_pair(number: Any) -> str:
-    if isinstance(number, int | float) and number > 0:
-        return f"write (0, {number:g}) or ({-number:g}, {number:g})"
-    return "write two numbers, for example (0, 1)"
-
-
 def _missing(given: Any, schema: Schema) -> tuple[str, ...]:
     per = ["state"] * schema.n_raw
     found = by_position(given, schema.names, schema.n_raw) if isinstance(given, Mapping) else dict.fromkeys(
@@ -207,8 +176,10 @@ def _missing(given: Any, schema: Schema) -> tuple[str, ...]:
     )  # fmt: skip
     for j, word in found.items():
         if word not in MISSING:
+            of = f" for {schema.names[j]!r}" if isinstance(given, Mapping) else ""
             raise SlopeError(
-                f"missing is one of {MISSING}, or a dict of these by feature; got {plain_value(word)!r}; choose one."
+                f"missing is one of {MISSING}, or a dict of these by feature; got {plain_value(word)!r}{of}; choose "
+                "one."
             )
         per[j] = word
     return tuple(per)

@@ -33,14 +33,16 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
 
     Two classes: f is the log-odds of the second class in sorted order, and  lower_i <= df/dx_i <= upper_i. A plain +1
     makes P(second class) rise: of {"bad", "good"} that is "good", of {0, 1} it is 1. To name the class instead, write
-    ``monotonic_cst={"debt": {"bad": 1}}``: P(bad) never falls in debt (and P(good) never rises).
+    ``monotonic_cst={"debt": {"bad": 1}}``: P(bad) never falls in debt (and P(good) never rises). Where the first class
+    is named, every promise names its class, and slopes_ speaks of the one that all of them name.
     More classes: directions always name a class, ``monotonic_cst={"income": {"high": 1}}``; per feature one rising and
     one falling class can be promised.
 
     Args:
         monotonic_cst: -1, 0 or +1 for each feature (two classes), as an array or a dict by name, or a dict of
             {feature: {class: -1 or +1}}; None for no direction.
-        slopes: {feature: (lower, upper)} in log-odds per raw unit, two classes only; calibrated linearly.
+        slopes: {feature: (lower, upper)} in log-odds per raw unit, two classes only, of the second class, or of a class
+            named by {feature: {class: (lower, upper)}}; calibrated linearly.
         max_slope: a number is in log-odds per standard deviation of the feature; a dict {feature: cap} in log-odds per
             raw unit; None for a generous cap.
         class_weight: {class: weight}, "balanced" or None.

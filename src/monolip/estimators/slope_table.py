@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from monolip.certify.certificate import Certificate
 from monolip.estimators._text import text_table
 from monolip.frozen import FrozenNetwork
-from monolip.input_columns import CategoryColumn
+from monolip.input_columns import CategoryColumn, plain_value
 from monolip.rounding import digits_up, interval_text, round_up
 from monolip.slopes import SlopeBounds, promise_word
 
@@ -45,27 +45,37 @@ class SlopeTable:
 
     Promised is what was asked for before the fit; certified what is proved of the network that came out, the interval
     of the certificate. A promise of a direction holds bit for bit in `predict`. Between missing and present values
-    nothing is promised unless missing="lowest" or "highest".
+    nothing is promised unless missing="lowest" or "highest". Of two classes it is about `label`: the class that all
+    promises named, else the second; its head says which.
     """
 
     rows: tuple[SlopeRow, ...]
     unit: str
+    label: Any = None
 
     @classmethod
     def of(
-        cls, network: FrozenNetwork, capped: Collection[str] = (), certificate: Certificate | None = None
+        cls,
+        network: FrozenNetwork,
+        capped: Collection[str] = (),
+        certificate: Certificate | None = None,
+        named: int = 1,
     ) -> SlopeTable:
         """Read off a frozen network; capped: features whose promised interval is one that max_slope asked for.
 
         Every feature has such an interval; a generous one that nobody asked for is not worth printing. certificate: of
         this network; without one, the smallest and largest slope of any first-layer unit on any piece of a feature's
-        calibration, which is proved too, sooner found and wider.
+        calibration, which is proved too, sooner found and wider. named: of two classes the one it is about, 0 or 1.
         """
         assert network.inputs is not None
         assert network.link is not None
         proved = [] if certificate is None else [(claim.lower, claim.upper) for claim in certificate]
         rows = [row for j in range(network.inputs.n_raw) for row in _feature_rows(network, j, capped, proved)]
-        return cls(tuple(rows), network.link.unit)
+        labels = network.link.labels
+        if labels is None or len(labels) != 2:
+            return cls(tuple(rows), network.link.unit)
+        rows = rows if named else [_turned(row) for row in rows]
+        return cls(tuple(rows), f"log-odds of {plain_value(labels[named])!r}", plain_value(labels[named]))
 
     def __getitem__(self, feature: str) -> tuple[float, float]:
         found = [row for row in self.rows if row.feature == feature and row.lower is not None]
@@ -97,7 +107,8 @@ class SlopeTable:
         classes = any(row.output for row in self.rows)
         odds = any(row.probability is not None for row in self.rows)
         unit = {"log units": "log of the prediction"}.get(self.unit, self.unit)
-        head = ["feature", *(["class"] if classes else []), "promised", f"certified slope, {unit} per unit"]
+        promised = "promised" if self.label is None else f"promised of P({self.label})"
+        head = ["feature", *(["class"] if classes else []), promised, f"certified slope, {unit} per unit"]
         lines = [[*head, *(["|dP/dx| at most"] if odds else [])]]
         for row in self.rows:
             slope = "-" if row.lower is None or row.upper is None else interval_text(row.lower, row.upper, 4)
@@ -106,6 +117,16 @@ class SlopeTable:
             steepest = "-" if row.probability is None else f"{digits_up(row.probability, 4):.4g}"
             lines.append(line + ([steepest] if odds else []))
         return lines
+
+
+def _turned(row: SlopeRow) -> SlopeRow:
+    """A row about the second of two classes as one about the first, whose log-odds are the negative."""
+    word, gap, kind = row.promise.partition(" ")  # "(category)", or nothing
+    promise = {"increasing": "decreasing", "decreasing": "increasing"}.get(word, word) + gap + kind
+    lower = None if row.upper is None else 0.0 - row.upper
+    upper = None if row.lower is None else 0.0 - row.lower
+    promised = None if row.promised is None else (0.0 - row.promised[1], 0.0 - row.promised[0])
+    return row._replace(promise=promise, promised=promised, lower=lower, upper=upper)
 
 
 def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str], proved: Sequence[Any]) -> list[SlopeRow]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError
+from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._tables import RawColumn, RawTable
 from monolip.frozen import FrozenNetwork
@@ -39,7 +40,10 @@ class Score:
 
     @classmethod
     def of(cls, model: Any, label: Any = None) -> Score:
-        """model: a fitted estimator, or a FrozenNetwork with an input transform and a link. label: a class."""
+        """model: a fitted estimator, or a FrozenNetwork with an input transform and a link. label: a class.
+
+        None: of two classes the one that promises named, else the last.
+        """
         network = getattr(model, "frozen_", model)
         if not isinstance(network, FrozenNetwork) or network.inputs is None or network.link is None:
             raise InputError(
@@ -53,7 +57,8 @@ class Score:
                 raise InputError(f"a class belongs to a classifier; got {label!r} for a regression; leave it out.")
             return cls(network, 0, 1.0, None, fast)
         names = [str(name) for name in labels]
-        at = len(labels) - 1 if label is None else names.index(str(label)) if str(label) in names else -1
+        usual = named_class(model, labels) if len(labels) == 2 else len(labels) - 1
+        at = usual if label is None else names.index(str(label)) if str(label) in names else -1
         if at < 0:
             raise InputError(f"an explanation is about one of the classes {names[:8]}; got {label!r}; choose one.")
         two = len(labels) == 2

@@ -68,8 +68,9 @@ def explain(
 
     Args:
         model: a fitted estimator. row, reference: {feature: value}, None for missing.
-        label: the class to explain; None: the second of two, or the last. goal: the prediction, or probability of
-            the class, to pass: from below it is to be exceeded, from above it is to be reached or undercut.
+        label: the class to explain; None: the one that promises named, else the last. goal: the prediction, or
+            probability of the class, to pass: from below it is to be exceeded, from above it is to be reached or
+            undercut.
         immutable: features that cannot change. whole: features that are whole numbers.
         scale: what one unit of change is in each numeric feature, to add up changes of several; None: a quarter of the
             range seen in training.

@@ -18,7 +18,7 @@ from monolip.report.html_metrics import loss_name
 from monolip.report.html_subject import Subject, distinct_names
 from monolip.report.html_text import Html, short, table, tag
 
-__all__ = ["groups_section", "read_groups", "without_groups"]
+__all__ = ["crumbled_groups", "groups_section", "read_groups", "without_groups"]
 
 MOST_GROUPS, FEW = 20, 30
 Groups = dict[str, NDArray[Any]]
@@ -86,14 +86,34 @@ def _one(subject: Subject, judgement: Judgement, name: str, labels: NDArray[Any]
     small = [name for name, label in zip(shown, distinct, strict=True) if counts[label] < FEW]
     note = f"Fewer than {FEW} rows, so hardly more than an anecdote: {', '.join(small[:8])}." if small else ""
     left = len(counts) - len(shown)
-    note += f" {left} smaller groups are left out." if left else ""
+    if left:
+        rows_left = len(labels) - sum(counts[label] for label in distinct)
+        note += f" {left:,} smaller groups with {rows_left:,} of {len(labels):,} rows are left out."
     rows = [[label, *(_cell(value) for value in line.values())] for label, line in zip(shown, lines, strict=True)]
     used = " (also a feature of the model)" if name in subject.names else ""
     body = [
         table(["group", *lines[0]], rows, f"Metrics by {name}"),
         tag("div", *_charts(subject, name, shown, lines), class_="charts"),
     ]
-    return tag("div", tag("h3", f"By {name}{used}"), *body, tag("p", note, class_="note") if note else "")
+    few = tag("p", _crumbled(name, counts), class_="callout") if _crumbled(name, counts) else ""
+    return tag("div", tag("h3", f"By {name}{used}"), few, *body, tag("p", note, class_="note") if note else "")
+
+
+def crumbled_groups(groups: Groups) -> list[str]:
+    """A sentence for each column most of whose rows would lie in groups too small to say anything, or in none shown."""
+    return [words for name, labels in groups.items() if (words := _crumbled(name, Counter(labels.tolist())))]
+
+
+def _crumbled(name: str, counts: Mapping[Any, int]) -> str:
+    shown = sorted(counts.values(), reverse=True)[:MOST_GROUPS]
+    n_rows = sum(counts.values())
+    if 2 * sum(n for n in shown if n >= FEW) >= n_rows:
+        return ""
+    return (
+        f"{name!r} has {len(counts):,} different values in {n_rows:,} rows: most rows are in groups of fewer than "
+        f"{FEW} rows, or beyond the {MOST_GROUPS} largest groups, which are all that is shown. Merge values first: "
+        "dates by year, numbers by range."
+    )
 
 
 def _metrics(subject: Subject, judgement: Judgement, inside: NDArray[np.bool_]) -> dict[str, float]:
@@ -101,7 +121,8 @@ def _metrics(subject: Subject, judgement: Judgement, inside: NDArray[np.bool_]) 
     found: dict[str, float] = {"rows": float(inside.sum())}
     loss = float(judgement.main.losses[inside].mean())
     if len(subject.labels) == 2:
-        positive, decided = subject.labels[1], p[:, 1] > 0.5
+        positive, decided = subject.labels[subject.named], (p[:, 1] > 0.5) == bool(subject.named)
+        y, p = subject.of_named(y, p)
         found[f"share {positive}"] = float((y == 1).mean())
         found[f"mean P({positive})"] = float(p[:, 1].mean())
         found[f"decided {positive}"] = float(decided.mean())

@@ -57,15 +57,17 @@ def metrics_of(subject: Subject, y: NDArray[Any], predictions: FloatArray) -> di
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     decided = predictions[:, 1] > 0.5 if len(subject.labels) == 2 else predictions.argmax(axis=1)
-    calibration = measure_calibration(predictions, y)
+    told_y, told = subject.of_named(y, predictions)
+    calibration = measure_calibration(told, told_y)
     found = {"accuracy": float((decided == y).mean()), "log-loss": mean_loss}
     found |= {"Brier score": calibration.brier, "calibration error": calibration.error}
     if len(subject.labels) == 2:
         both = len(np.unique(y)) == 2
-        score = predictions[:, 1]
+        is_named, score = y == subject.named, predictions[:, subject.named]
+        precision = f"average precision of {subject.labels[subject.named]}"
         ranking = {
-            "ROC AUC": float(roc_auc_score(y, score)) if both else np.nan,
-            "average precision": float(average_precision_score(y, score)) if both else np.nan,
+            "ROC AUC": float(roc_auc_score(is_named, score)) if both else np.nan,
+            precision: float(average_precision_score(is_named, score)) if both else np.nan,
         }
         return ranking | found
     return found

@@ -132,19 +132,21 @@ def _is_bitwise(subject: Subject, feature: str, output: int) -> bool:
 def _slope_table(subject: Subject) -> Html:
     several = subject.link == "softmax"
     of = f" of {answer_words(subject)}" if subject.link == "logit" else ""
-    head = ["feature", *(["class"] if several else []), f"promised{of}", f"certified{of}", "missing values"]
+    head = ["feature", *(["class"] if several else []), f"promised{of}", f"certified{of}"]
     head += [f"certified slope of {told_scale(subject)}, per unit"]
     odds = bool(subject.labels)
     head += ["|change of P| per unit, at most"] if odds else []
+    head += ["missing values"]
     rows = [_slope_row(subject, row, several, odds) for row in list(subject.slopes)[:MOST_ROWS]]
     note = (
         "Promised is what was asked for before the fit: a direction, a bounded slope, or nothing (free). Certified is "
         "what was proved of the model that came out, which may be more: a feature nobody asked anything of has a slope "
-        "that is bounded, too, and may turn out to have a direction. A certified slope holds for every pair of inputs "
-        "that differ in that number only; it is exact arithmetic."
+        "that is bounded, too, and may turn out to have a direction (in exact arithmetic, not bit for bit: it is then "
+        "bounded by an interval that begins or ends at 0, and not called increasing or decreasing). A certified slope "
+        "holds for every pair of inputs that differ in that number only; it is exact arithmetic."
     )
     words = f"What was promised and what is certified of {len(subject.names)} features"
-    return tag("div", table(head, rows, words, numeric=len(head) - 1 - odds), tag("p", note, class_="note"))
+    return tag("div", table(head, rows, words, numeric=len(head) - 2 - odds), tag("p", note, class_="note"))
 
 
 def _slope_row(subject: Subject, row: SlopeRow, several: bool, odds: bool) -> list[object]:
@@ -159,8 +161,8 @@ def _slope_row(subject: Subject, row: SlopeRow, several: bool, odds: bool) -> li
     asked += "" if row.promised is None else f", {_interval(*told_slope(subject, *row.promised))}"
     slope = DASH if low is None or high is None else _interval(*told_slope(subject, low, high))
     cells: list[object] = [subject.with_unit(row.feature), *([row.output] if several else [])]
-    cells += [asked, arrow + proved, _MISSING.get(claim.missing or "", DASH), slope]
-    return cells + ([short_up(row.probability)] if odds else [])
+    cells += [asked, arrow + proved, slope, *([short_up(row.probability)] if odds else [])]
+    return [*cells, _MISSING.get(claim.missing or "", DASH)]
 
 
 def _interval(low: float, high: float) -> str:

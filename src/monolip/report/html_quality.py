@@ -82,8 +82,9 @@ def _class_charts(subject: Subject, judgement: Judgement) -> list[Html]:
 
 
 def _calibration_chart(subject: Subject, judgement: Judgement) -> Html:
-    found = measure_calibration(judgement.main.predictions, judgement.y)
-    what = f"P({subject.labels[1]})" if len(subject.labels) == 2 else "P(most probable class)"
+    y, predictions = subject.of_named(judgement.y, judgement.main.predictions)
+    found = measure_calibration(predictions, y)
+    what = f"P({subject.labels[subject.named]})" if len(subject.labels) == 2 else "P(most probable class)"
     words = (
         f"Calibration: mean predicted against observed share in {len(found.bins)} bins, error {short(found.error, 3)}"
     )
@@ -105,19 +106,20 @@ def _ranking_chart(subject: Subject, y: FloatArray, shown: tuple[Judged, ...], k
     labels = ("false positive rate", "true positive rate") if roc else ("recall", "precision")
     named = ", ".join(judged.name for judged in shown)
     chart = Chart(f"{kind} curves of {named}", _SHARES, _SHARES, x_label=labels[0], y_label=labels[1])
-    rate = float(np.mean(y == 1))
+    is_named = y == subject.named
+    rate = float(np.mean(is_named))
     chart.line([0, 1], [0, 1] if roc else [rate, rate], "ideal")
     for judged, class_ in reversed(list(zip(shown, _CLASSES, strict=False))):
-        score = judged.predictions[:, 1]
+        score = judged.predictions[:, subject.named]
         if roc:
-            a, b, _ = roc_curve(y, score)
+            a, b, _ = roc_curve(is_named, score)
         else:
-            b, a, _ = precision_recall_curve(y, score)
+            b, a, _ = precision_recall_curve(is_named, score)
             a, b = a[::-1], b[::-1]
         keep = np.unique(np.linspace(0, len(a) - 1, 160).astype(np.int64))
         chart.line(a[keep], b[keep], class_)
     keys = legend(*((class_, judged.name) for judged, class_ in zip(shown, _CLASSES, strict=False)))
-    title = "ROC curve" if roc else f"Precision and recall of {subject.labels[1]}"
+    title = f"{'ROC curve' if roc else 'Precision and recall'} of {subject.labels[subject.named]}"
     return _figure(title, chart.render(), keys)
 
 

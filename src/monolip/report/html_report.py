@@ -39,7 +39,7 @@ def write_report(
         model: a fitted MonotonicRegressor or MonotonicClassifier, or a FrozenNetwork with raw columns and a link.
         path: of the file, which appears whole or not at all.
         X, y: rows and targets. Without y nothing is said about accuracy, without X curves are those of a typical row.
-        groups: metrics by a column that is not a feature: a name (or names) of columns in X, a named column, a dict or
+        groups: metrics by a column, a feature or another: a name (or names) of columns in X, a named column, a dict or
             a data frame of columns, one entry per row.
         baselines: "unconstrained" (the same estimator without promises), "boosted" (LightGBM where it is installed,
             else HistGradientBoosting); () for none.
@@ -49,8 +49,8 @@ def write_report(
             cross-validation: whether this model has seen the rows cannot be known.
         folds, max_rows: of the cross-validation; radius_rows: rows whose certified radii are computed.
         check: run the independent checker on the certificate, and say what it said.
-        seed: of the folds. positive: of two classes the one that sentences and the live panel are about; the default
-            is the class that all directions were asked about (monotonic_cst), else the second.
+        seed: of the folds. positive: of two classes the one that the page is about; the default is the class that all
+            promises were asked about (monotonic_cst, slopes), else the second.
 
     Returns: the path written.
 

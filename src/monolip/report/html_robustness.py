@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from monolip.certify.robustness import CertifiedRadii, certified_radius
 from monolip.errors import InputError
 from monolip.report.html_chart import Chart, legend
+from monolip.report.html_promises import told_scale
 from monolip.report.html_subject import Subject, rows_of
 from monolip.report.html_text import Html, plain, short, short_down, short_up, table, tag
 from monolip.rounding import round_up
@@ -114,5 +115,5 @@ def _movement(subject: Subject, spread: dict[str, float]) -> Html:
         "If every numeric feature is off by up to r standard deviations at the same time, the answer is off by at most "
         "this much, for every possible row. It is the sum of the proved slopes, so it is safe and often far from tight."
     )
-    head = ["standard deviations", f"change of {subject.scale}, at most"]
+    head = ["standard deviations", f"change of {told_scale(subject)}, at most"]
     return tag("div", tag("p", words), table(head, rows, "How far the answer can move"))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from monolip.certify.certificate import Certificate, Claim, certify
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
+from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._schema import Schema, table_like
 from monolip.estimators._tables import RawTable
@@ -21,7 +22,6 @@ from monolip.estimators.slope_table import SlopeTable
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import NumericColumn
 from monolip.report._shape import seen_values
-from monolip.report.html_named import named_class
 from monolip.report.html_text import plain
 
 __all__ = ["Subject", "distinct_names", "network_of", "rows_of", "subject_of", "targets_of"]
@@ -35,7 +35,7 @@ class Subject:
 
     y: codes of classes (positions in labels), or numbers. target: the name of what is predicted. names, labels: of
     features and classes (in the order of probabilities; none for regression) as they are shown, everywhere below.
-    named: of two classes the position of the one that sentences and the live panel are about.
+    named: of two classes the position of the one that the page is about.
     """
 
     network: FrozenNetwork
@@ -56,6 +56,10 @@ class Subject:
     def is_turned(self) -> bool:
         """Whether sentences are about the first of two classes, and directions therefore read the other way round."""
         return self.link == "logit" and self.named == 0
+
+    def of_named(self, y: NDArray[Any], probabilities: FloatArray) -> tuple[NDArray[Any], FloatArray]:
+        """Codes (n,) and probabilities (n, classes); of two classes with the one the page is about as the second."""
+        return (1 - y, probabilities[:, ::-1]) if self.is_turned else (y, probabilities)
 
     @property
     def link(self) -> str:
@@ -115,7 +119,7 @@ def subject_of(
     assert network.inputs is not None
     estimator = model if isinstance(model, MonotonicBase) else None
     certificate = estimator.certificate_ if estimator is not None else certify(network)
-    slopes = estimator.slopes_ if estimator is not None else SlopeTable.of(network, certificate=certificate)
+    slopes = SlopeTable.of(network, estimator._capped if estimator is not None else (), certificate)  # of f itself
     words = dict(units or {})
     unknown = [name for name in words if name not in network.inputs.names]
     if unknown:
@@ -137,7 +141,7 @@ def subject_of(
     units_ = {name_of[name]: plain(unit, 20) for name, unit in words.items()}
     table_ = SlopeTable(rows, slopes.unit)
     shown: dict[str, Any] = {"claims": claims, "names": names, "labels": labels}
-    shown["named"] = named_class(estimator, classes, positive)
+    shown["named"] = named_class(estimator, network.link.labels if network.link else None, positive)
     return Subject(network, estimator, certificate, table_, plain(target or "prediction", 80), units_, **given, **shown)
 
 
