@@ -13,6 +13,8 @@ import pytest
 
 from tests.certify.fixed_point_networks import random_network, table_network
 from tests.export.c_headers import COMPILERS, STRICT, export, run_self_test
+from tests.export.test_c_inputs import network_of
+from tests.export.test_c_whole import COLUMNS
 
 pytestmark = pytest.mark.skipif(not COMPILERS, reason="no C compiler")
 
@@ -58,6 +60,7 @@ def headers(tmp_path_factory):
     made["plain"] = export(network, tmp_path_factory.mktemp("plain"), "float64").path
     network = random_network(np.random.default_rng(0), "convex", 3, 2)
     made["single"] = export(network, tmp_path_factory.mktemp("single"), "float32").path
+    made["whole"] = export(network_of(COLUMNS), tmp_path_factory.mktemp("whole"), "float32").path
     return made
 
 
@@ -188,7 +191,7 @@ def test_the_header_says_what_it_is(headers):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="no CUDA compiler")
-@pytest.mark.parametrize("key", list(CASES))
+@pytest.mark.parametrize("key", [*CASES, "whole"])
 def test_nvcc_compiles_it_for_host_and_device(headers, key, tmp_path):
     kernel = """
     #include "model.h"

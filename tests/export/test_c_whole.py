@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from monolip.errors import PrecisionError
-from monolip.export import c_whole
+from monolip.export import c_numeric, c_whole
 from monolip.export.c import c_reference, to_c
 from monolip.export.c_network import CNetwork, float_layers
 from monolip.export.c_turn import turned
@@ -33,6 +34,7 @@ AGE = NumericColumn("age", (steps([-12.5, 18, 21, 30, 44, 83.0]),), missing=(0.3
 BELOW = NumericColumn("below", (steps([-20, -3, 0, 7], 0.1, 0.1),), missing=(0.2, 1.0), present=0.0)  # goes on
 TWO = NumericColumn("two", (steps([1, 2, 3]), steps([2, 5, 40.0])), missing=(0.1, 0.7))  # 64 entries
 KIND = CategoryColumn("kind", ("a", "b", "c"), np.random.default_rng(3).uniform(size=(5, 2)))
+RISING = NumericColumn("rising", (steps([0, 1, 2, 4, 9], 0.5, 0.5),))  # beyond both ends
 COLUMNS = (COUNT, AGE, BELOW, TWO, KIND)
 
 
@@ -121,6 +123,47 @@ def test_a_wrong_entry_is_found_before_a_header_is_written(tmp_path, monkeypatch
         with pytest.raises(PrecisionError):
             to_c(network_of(COLUMNS), tmp_path / "model.h", arithmetic="float32")
         assert not (tmp_path / "model.h").exists()
+
+
+@needs_compiler
+@pytest.mark.parametrize("arithmetic", ["float64", "float32"])
+def test_a_wrong_cap_is_found_before_a_header_is_written(tmp_path, monkeypatch, arithmetic):
+    """A block that is whole but for a number above the table must be computed where the map still rises."""
+    honest = c_whole.whole_table
+
+    def capped(*given):
+        table = honest(*given)
+        return table and replace(table, capped=True)
+
+    monkeypatch.setattr(c_numeric, "whole_table", capped)
+    for columns in ((RISING,), (RISING, AGE, KIND)):
+        with pytest.raises(PrecisionError, match="its own test vectors"):
+            to_c(network_of(columns), tmp_path / "model.h", arithmetic=arithmetic)
+        assert not (tmp_path / "model.h").exists()
+
+
+@needs_compiler
+def test_the_self_test_finds_a_wrong_cap_and_a_wrong_lower_end(tmp_path):
+    made = export(network_of((RISING, AGE)), tmp_path, "float32")
+    text, given = made.path.read_text(), "const float given = t[0 * MODEL_LANES + l];\n            const int"
+    assert text.count(given) == 1
+    for other in ("capped[0 * MODEL_LANES + l]", "MODEL_MORE(t[0 * MODEL_LANES + l], 0x0p+0f)"):
+        made.path.write_text(text.replace(given, given.replace("t[0 * MODEL_LANES + l]", other)))
+        done = run_self_test(made.path, COMPILERS[0], "-O1")
+        assert done.returncode == 1, done.stdout + done.stderr
+
+
+@needs_compiler
+def test_the_self_test_meets_every_entry_of_the_longest_table(tmp_path):
+    """One of 67 is wrong, the one for NaN (84) among them."""
+    made = export(network_of((AGE,)), tmp_path, "float32")
+    head, body, rest = re.split(r"(?<=model_whole_0\[128\] = {)(.*?)(?=};)", made.path.read_text(), flags=re.S)
+    for entry in (18, 67, 84):
+        words = body.split(",")
+        words[entry] += " + 0.25f"
+        made.path.write_text(head + ",".join(words) + rest)
+        done = run_self_test(made.path, COMPILERS[0], "-O0")
+        assert done.returncode == 1, done.stdout + done.stderr
 
 
 def test_which_columns_have_a_table():

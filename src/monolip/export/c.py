@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from monolip.export.c_header import HeaderParts, header_text
 from monolip.export.c_network import CNetwork, fixed_point_layers, float_layers
 from monolip.export.c_self_test import SelfTestVectors, predictions_of
 from monolip.export.c_text import check_name
-from monolip.export.c_whole import whole_rows
+from monolip.export.c_whole import WholeTable
+from monolip.export.c_whole_rows import beside_tables, tables_of, whole_beside, whole_rows
 from monolip.export.onnx_source import write_file
 from monolip.export.parity import ParityReport, ParityRow, measure_parity
 from monolip.export.parity_inputs import columns_from_codes, invalid_rows, parity_inputs, raw_columns_of
@@ -33,7 +35,7 @@ __all__ = ["c_reference", "to_c"]
 Network = FrozenNetwork | FixedPointNetwork
 _ARITHMETICS = ("float32", "float64", "fixed-point")
 _VECTORS = 16  # of each kind, in the self-test
-_ENTRIES = 256  # rows that meet every entry of every table of whole numbers
+_ENTRIES = 256  # rows of whole numbers, before a header is written
 
 
 def to_c(
@@ -161,8 +163,10 @@ def _measured(parts: HeaderParts, text: str, model: Any) -> tuple[tuple[ParityRo
         return c_reference(parts.network, layers, x)
 
     rows = measure_parity(built.batch, reference, parts.network, parts.certificate)
-    every = _whole_numbers(parts.network, layers, _ENTRIES)
-    vectors = [parts.vectors, *([_answered(parts.network, layers, every)] if len(every) else [])]
+    tables = tables_of(raw_columns_of(parts.network), layers)
+    every = _whole_numbers(parts.network, tables, _ENTRIES)
+    beside = whole_beside(every, beside_tables(tables))
+    vectors = [parts.vectors, *(_answered(parts.network, layers, x) for x in (every, beside) if len(x))]
     if not all(_gives_its_vectors(built, each) for each in vectors):
         raise PrecisionError(
             "a header must give its own test vectors; this one does not, and was not written; report this."
@@ -180,15 +184,16 @@ def _vectors(network: Network, layers: CNetwork) -> SelfTestVectors:
     """Rows of every kind, and what each function of the header must give for them."""
     rng = np.random.default_rng(0)
     x = np.vstack([parity_inputs(network, kind, _VECTORS, rng) for kind in ("random", "boundary", "extreme")])
-    x = np.vstack([x, _whole_numbers(network, layers, 2 * _VECTORS)])  # whole blocks of what tables know
-    x = np.vstack([x, np.full((1, x.shape[1]), np.nan)])  # missing, or invalid: a build without NaN is found
-    return _answered(network, layers, x)
+    tables = tables_of(raw_columns_of(network), layers)
+    whole = _whole_numbers(network, tables, 2 * _VECTORS)  # whole blocks of what tables know
+    gone = np.full((1, x.shape[1]), np.nan)  # missing, or invalid: a build without NaN is found
+    answered = _answered(network, layers, np.vstack([x, whole, gone]))
+    return replace(answered, whole=(len(x), len(whole)), beside=tuple(beside_tables(tables)))
 
 
-def _whole_numbers(network: Network, layers: CNetwork, rows: int) -> NDArray[np.float64]:
-    """Rows that are looked up in the header's tables; none where it has none."""
-    x = parity_inputs(network, "random", rows, np.random.default_rng(1))
-    return whole_rows(raw_columns_of(network), layers, x)
+def _whole_numbers(network: Network, tables: list[WholeTable], rows: int) -> NDArray[np.float64]:
+    """At least so many rows that are looked up in the header's tables, every entry among them; none without tables."""
+    return whole_rows(tables, parity_inputs(network, "random", rows, np.random.default_rng(1)))
 
 
 def _answered(network: Network, layers: CNetwork, x: NDArray[np.float64]) -> SelfTestVectors:

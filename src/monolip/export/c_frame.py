@@ -29,6 +29,8 @@ BEGIN = """\
 #if FLT_RADIX != 2 || FLT_MANT_DIG != 24 || DBL_MANT_DIG != 53 || (-1 >> 1) != -1
 #error "{m}: IEEE 754 floats and arithmetic right shifts are needed"
 #endif
+/* no array has -1 entries: doubles must be read as doubles, which gcc can be told not to do and defines no macro for */
+typedef char {m}_needs_no_fsingle_precision_constant[(int64_t)9007199254740991.0 == INT64_C(9007199254740991) ? 1 : -1];
 
 /* No fused multiply-add but where it is written: a pragma for compilers that know one, intrinsics in device code. */
 #if defined(__clang__)
@@ -134,8 +136,8 @@ typedef int {m}_places __attribute__((vector_size(64)));
 #define {M}_EACH_VECTOR_LANE {M}_EACH_LANE
 #define {M}_SEPARATE(w, z, a) __dadd_rn((a), __dmul_rn((w), (z)))
 #define {M}_ADD(a, b) __dadd_rn((a), (b))
-#define {M}_MIN(a, b) {device_min}
-#define {M}_MAX(a, b) {device_max}
+#define {M}_SMALLER(a, b) {device_min}
+#define {M}_LARGER(a, b) {device_max}
 #define {M}_MULTIPLY_ADD(w, z, a) {device_multiply_add}
 #else
 #define {M}_AT(table) {m}_##table
@@ -147,8 +149,8 @@ typedef int {m}_places __attribute__((vector_size(64)));
 #endif
 #define {M}_SEPARATE(w, z, a) ((a) + (w) * (z))
 #define {M}_ADD(a, b) ((a) + (b))
-#define {M}_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define {M}_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define {M}_SMALLER(a, b) ((a) < (b) ? (a) : (b))
+#define {M}_LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define {M}_MULTIPLY_ADD(w, z, a) {multiply_add}
 #endif
 #define {M}_ROUND 6755399441055744.0 /* 3 * 2^51: adding it rounds to a whole number, ties to even */
@@ -180,8 +182,8 @@ SORT = """\
             for (j = g; j < g + i; j++)
                 for (l = 0; l < lanes; l++) {{
                     const {T} p = a[j * lanes + l], q = a[(j + 1) * lanes + l];
-                    a[j * lanes + l] = {M}_MIN(p, q);
-                    a[(j + 1) * lanes + l] = {M}_MAX(p, q);
+                    a[j * lanes + l] = {M}_SMALLER(p, q);
+                    a[(j + 1) * lanes + l] = {M}_LARGER(p, q);
                 }}
 }}
 """

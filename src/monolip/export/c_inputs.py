@@ -118,7 +118,7 @@ def _looked_up(M: str, name: str, kind: str, tables: list[WholeTable]) -> list[s
     """Whole numbers by their tables if all rows of a block have them; else all these columns by their pieces."""
     n, each = len(tables), f"    {M}_EACH_VECTOR_LANE {{"
     lines = [f"#if {M}_TABLES", f"    {M}_ALIGNED int apart[{M}_LANES], places[{n} * {M}_LANES];", "    int any = 0;"]
-    lines += [f"    {M}_ALIGNED {kind} capped[{n} * {M}_LANES], near[{n} * {M}_LANES];"]
+    lines += [f"    {M}_ALIGNED {kind} capped[{n} * {M}_LANES], lifted[{n} * {M}_LANES];"]
     for loop in zip(*(whole.clipped(kind, k) for k, whole in enumerate(tables)), strict=True):
         lines += [each, *loop, "    }"]  # one choice in a loop, or gcc makes masks of them
     lines += [each, "        int odd = 0;"]
@@ -141,7 +141,7 @@ def _plain(name: str, layers: CNetwork, kind: str) -> str:
     value = f"({T})t[j]" if kind != T else "t[j]"
     clipped = value
     if most is not None:
-        clipped = f"{M}_MIN({M}_MAX({value}, -{literal(most, T)}), {literal(most, T)})"
+        clipped = f"{M}_SMALLER({M}_LARGER({value}, -{literal(most, T)}), {literal(most, T)})"
     n = layers.n_model
     return f"""\
 {M}_FUNCTION int {name}_inputs_{kind}(const {kind} *t, {T} *u) {{

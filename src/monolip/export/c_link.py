@@ -33,7 +33,7 @@ _EXP = """\
     return value;
 }}
 {M}_FUNCTION double {m}_exp(double x) {{
-    const double near = {M}_CLIP(x, -708.0, 708.0), cell = floor(near * 64.0), t = near - cell / 64.0;
+    const double inside = {M}_CLIP(x, -708.0, 708.0), cell = floor(inside * 64.0), t = inside - cell / 64.0;
     const double low = {m}_grid((int)cell + 45312), high = {m}_grid((int)cell + 45313);
     double h = {M}_ADD(1.0 / 120.0, t / 720.0);
     h = {M}_SEPARATE(t, h, 1.0 / 24.0);
@@ -58,7 +58,7 @@ _FIXED_EXP = """\
     const int64_t mantissa = {m}_exp(d, &exponent);
     const int left = {M}_CLIP(exponent, 0, 35), right = {M}_CLIP(-exponent, 0, 63);
     const int64_t value = (mantissa >> right) << left;
-    return {M}_MIN(value, INT64_C({ceiling}));
+    return {M}_SMALLER(value, INT64_C({ceiling}));
 }}
 """
 

@@ -56,8 +56,8 @@ _FLOAT_LINE = """\
         const double away = {away};
         const double line = {M}_SEPARATE(away, {slope}, {start});"""
 _FIXED_LINE = """\
-        const double units = (x - {anchor}) * {slope}, near = {M}_ADD({M}_ADD(units, {M}_ROUND), -{M}_ROUND);
-        const double line = {start} + near;"""
+        const double units = (x - {anchor}) * {slope}, rounded = {M}_ADD({M}_ADD(units, {M}_ROUND), -{M}_ROUND);
+        const double line = {start} + rounded;"""
 
 
 @dataclass(frozen=True)

@@ -213,8 +213,8 @@ def _after_in_loops(M: str, network: CNetwork, a: str, layout: _Layout, hidden: 
     if layout.half:
         yield f"        for (i = 0; i < {layout.half}; i++) {{"
         yield f"            const {network.number} p = {a}[i], q = {a}[{layout.half} + i];"
-        yield f"            {a}[i] = {M}_MIN(p, q);"
-        yield f"            {a}[{layout.half} + i] = {M}_MAX(p, q);"
+        yield f"            {a}[i] = {M}_SMALLER(p, q);"
+        yield f"            {a}[{layout.half} + i] = {M}_LARGER(p, q);"
         yield "        }"
     yield "    }"
 

@@ -36,11 +36,11 @@ static const double {m}_expected_predictions[{rows} * {M}_PREDICTIONS] = {{
 static int {m}_same({T} a, {T} b) {{ return memcmp(&a, &b, sizeof a) == 0{or_nan}; }}
 static int {m}_same_double(double a, double b) {{ return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b); }}
 
-/* 0 if this build gives the bits that were proved and tested: score, batch, both with floats, predict */
+{beside}/* 0 if this build gives the bits that were proved and tested: score, batch, both with floats, predict */
 static int {m}_self_test(void) {{
     static {T} batch[{M}_VECTORS * {n_outputs}], batch_float[{M}_VECTORS * {n_outputs}];
     static float floats[{M}_VECTORS * {n_raw}];
-    int failed = 0, i, k;
+    int failed = {beside_failed}, i, k;
     for (i = 0; i < {M}_VECTORS * {n_raw}; i++) floats[i] = (float){m}_vectors[i];
     {m}_batch({m}_vectors, {M}_VECTORS, batch);
     {m}_batch_float(floats, {M}_VECTORS, batch_float);
@@ -67,21 +67,58 @@ int main(void) {{
     const int failed = {m}_self_test();
     printf("{m}: network %.12s, certificate %.12s\\n", {m}_digest, {m}_certificate);
     printf("%d of %d outputs differ from those that were proved\\n", failed,
-           {M}_VECTORS * (4 * {n_outputs} + {M}_PREDICTIONS));
+           {M}_VECTORS * (4 * {n_outputs} + {M}_PREDICTIONS) + 2 * {n_beside} * {M}_LANES * {n_outputs});
     return failed != 0;
 }}
 #endif
 """
 
+_BESIDE = """\
+/* blocks of whole numbers but for one column, for which a table has none: batch gives the bits of score */
+static const double {m}_beside[{n_beside} * 2] = {{ /* column, number */
+{beside_numbers}
+}};
+static int {m}_beside_tables(void) {{
+    static double x[{M}_LANES * {n_raw}];
+    static float y[{M}_LANES * {n_raw}];
+    static {T} f[{M}_LANES * {n_outputs}], g[{M}_LANES * {n_outputs}];
+    {T} row[{n_outputs}], row_float[{n_outputs}];
+    int failed = 0, e, i, k;
+    for (e = 0; e < {n_beside}; e++) {{
+        for (i = 0; i < {M}_LANES * {n_raw}; i++)
+            x[i] = {m}_vectors[{first} * {n_raw} + (e * {M}_LANES * {n_raw} + i) % ({n_whole} * {n_raw})];
+        for (i = e % 2; i < {M}_LANES; i += 2) x[i * {n_raw} + (int){m}_beside[2 * e]] = {m}_beside[2 * e + 1];
+        for (i = 0; i < {M}_LANES * {n_raw}; i++) y[i] = (float)x[i];
+        {m}_batch(x, {M}_LANES, f);
+        {m}_batch_float(y, {M}_LANES, g);
+        for (i = 0; i < {M}_LANES; i++) {{
+            {m}_score(x + i * {n_raw}, row);
+            {m}_score_float(y + i * {n_raw}, row_float);
+            for (k = 0; k < {n_outputs}; k++) {{
+                failed += !{m}_same(f[i * {n_outputs} + k], row[k]);
+                failed += !{m}_same(g[i * {n_outputs} + k], row_float[k]);
+            }}
+        }}
+    }}
+    return failed;
+}}
+
+"""
+
 
 @dataclass(frozen=True)
 class SelfTestVectors:
-    """Raw rows x (n, raw); outputs of them, and of them rounded to float (n, outputs); predictions (n, predictions)."""
+    """Raw rows x (n, raw); outputs of them, and of them rounded to float (n, outputs); predictions (n, predictions).
+
+    whole: the first row that tables of whole numbers know, and how many follow. beside: (column, number) they do not.
+    """
 
     x: NDArray[np.float64]
     outputs: NDArray[Any]
     float_outputs: NDArray[Any]
     predictions: NDArray[np.float64]
+    whole: tuple[int, int] = (0, 0)
+    beside: tuple[tuple[int, float], ...] = ()
 
 
 def predictions_of(
@@ -104,7 +141,12 @@ def self_test(names: dict[str, Any], network: CNetwork, vectors: SelfTestVectors
         "predictions": _numbers(vectors.predictions, "double", names["M"]),
     }
     or_nan = " || (a != a && b != b)" if network.shift is None else ""
-    return _TEXT.format(**names, **tables, or_nan=or_nan, rows=len(vectors.x))
+    (first, n_whole), n_beside, beside = vectors.whole, len(vectors.beside), ""
+    if n_beside:
+        numbers = _numbers(np.array(vectors.beside), "double", names["M"])
+        beside = _BESIDE.format(**names, n_beside=n_beside, beside_numbers=numbers, first=first, n_whole=n_whole)
+    tables |= {"beside": beside, "beside_failed": f"{names['m']}_beside_tables()" if n_beside else "0"}
+    return _TEXT.format(**names, **tables, or_nan=or_nan, rows=len(vectors.x), n_beside=n_beside)
 
 
 def _numbers(values: NDArray[Any], kind: str, M: str) -> str:

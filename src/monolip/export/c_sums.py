@@ -43,4 +43,4 @@ def after_sum(M: str, network: CNetwork, value: str, hidden: bool) -> str:
 def clip(M: str, value: str, limit: float, number: str) -> str:
     """The value, at most `limit` away from 0."""
     most = literal(limit, number)
-    return f"{M}_MIN({M}_MAX({value}, -{most}), {most})"
+    return f"{M}_SMALLER({M}_LARGER({value}, -{most}), {most})"

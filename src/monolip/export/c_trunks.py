@@ -136,7 +136,7 @@ def _block(
         value = f"s{r}"
         if pairs:
             low = r - r % 2
-            value = f"{M}_{'MAX' if r % 2 else 'MIN'}(s{low}, s{low + 1})"
+            value = f"{M}_{'LARGER' if r % 2 else 'SMALLER'}(s{low}, s{low + 1})"
         yield f"        {into}[{k} * {M}_LANES + l] = {value};"
     yield "    }"
 

@@ -3,11 +3,13 @@
 A column most of whose knots are whole numbers gets the values of its maps at these and all between, made by the same
 evaluation as everywhere: a table holds its bits. Each value is checked before it is looked up; a row (of a batch: all
 rows of a block) with a fraction or a number beyond the table goes the general way, so tables can only cost time.
+
+Processors may be told to flush denormal results to zero, which stored numbers escape: a number above an entry could
+then be computed below it. So a column whose computation could meet a denormal has no table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +19,14 @@ from numpy.typing import NDArray
 from monolip.export.c_network import CNetwork
 from monolip.export.c_text import literal, wrapped
 
-__all__ = ["WholeTable", "code_table", "look_up", "whole_rows", "whole_table"]
-
-FloatArray = NDArray[np.float64]
+__all__ = ["WholeTable", "code_table", "look_up", "whole_table"]
 
 _MOST = 128  # entries; eight registers of sixteen numbers
 _LEAST = 16
 _ROOM = 2048  # numbers in all tables of a column: a category of many codes and columns is read where it stands
+# Below these a result, or a term that its rounding still sees, may be denormal: in double, a product 54 bits smaller.
+_SMALL = {"float": 2.0**-125, "double": 2.0**-960}
+_DENORMAL = float(np.finfo(np.float64).tiny)
 _SHARE = 0.6  # of the knots: the ends of what was seen and of its tails need not be whole
 
 # Entries are reduced modulo the size of the table, a power of two; registers are chosen from without reading memory.
@@ -104,7 +107,7 @@ class WholeTable:
         M, lane = self.name.upper(), f"{self.name.upper()}_LANES + l"
         low, high = literal(self.low, kind), literal(self.high, kind)
         capped = f"        capped[{k} * {lane}] = {M}_LESS({high}, t[{self.i} * {lane}]);"
-        return capped, f"        near[{k} * {lane}] = {M}_MORE(capped[{k} * {lane}], {low});"
+        return capped, f"        lifted[{k} * {lane}] = {M}_MORE(capped[{k} * {lane}], {low});"
 
     def places(self, kind: str, k: int) -> list[str]:
         """Statements inside a loop over lanes: entries places[k], and `odd` where the table has none."""
@@ -114,7 +117,7 @@ class WholeTable:
         return [
             "        {",
             f"            const {kind} given = {given};",
-            f"            const int place = (int)near[{k} * {lane}];",
+            f"            const int place = (int)lifted[{k} * {lane}];",
             f"            places[{k} * {lane}] = place{after};",
             f"            odd |= {M}_DIFFER(({kind})place, given);",
             "        }",
@@ -145,11 +148,21 @@ def whole_table(name: str, i: int, at: int, column: Any, layers: CNetwork) -> Wh
         given[-1] = np.nan
     capped = high == knots[-1] and all(bool(phi.pieces[-1][2] == 0.0) for phi in column.maps)
     values = _rotated(np.asarray(column.evaluate(given)), low, size, layers)
+    if _are_near_zero(values, _SMALL.get(layers.number, 0.0)) or _are_near_zero(knots, _DENORMAL):
+        return None
     return WholeTable(name, i, at, low, high, capped, missing, values, layers.number)
 
 
+def _are_near_zero(values: NDArray[Any], least: float) -> bool:
+    """Whether any is, and not zero itself."""
+    return bool(((values != 0) & (np.abs(values) < least)).any())
+
+
 def code_table(name: str, i: int, at: int, column: Any, layers: CNetwork) -> WholeTable | None:
-    """The table of a category, with its rows for unseen and missing, and that for missing once more for NaN."""
+    """The table of a category, with its rows for unseen and missing, and that for missing once more for NaN.
+
+    Denormals may stay: the other way reads the same stored numbers.
+    """
     rows = np.concatenate([column.table, column.table[-1:]])
     size = max(_LEAST, 1 << (len(rows) - 1).bit_length())
     if size > _MOST or size * column.n_model > _ROOM:
@@ -166,15 +179,3 @@ def _rotated(found: NDArray[Any], low: int, size: int, layers: CNetwork) -> NDAr
     values = np.zeros((found.shape[1], size), found.dtype)
     values[:, np.arange(low, low + len(found)) % size] = found.T
     return values
-
-
-def whole_rows(columns: Sequence[Any] | None, layers: CNetwork, x: FloatArray) -> FloatArray:
-    """Rows x with all numbers that tables know in the columns that have one, NaN among them; none without tables."""
-    found, rows = False, x.copy()
-    for i, column in enumerate(columns or ()):
-        made = whole_table if hasattr(column, "maps") else code_table
-        table = made("", i, 0, column, layers)
-        if table is not None:
-            known = np.append(np.arange(table.low, table.high + 1), [np.nan] * table.missing)
-            rows[:, i], found = np.resize(np.roll(known, 5 * i), len(x)), True  # not in step with each other
-    return rows if found else x[:0]
