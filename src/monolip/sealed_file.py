@@ -23,12 +23,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import InputError
+
 __all__ = [
     "entry_of",
     "header_length",
     "ordinary_size",
     "parts_of",
     "read_first",
+    "require_replaceable",
     "seal_of",
     "strict_json",
     "tensors_of",
@@ -100,8 +103,23 @@ def read_first(path: Path, size: int) -> bytes:
         return file.read(size)
 
 
+def require_replaceable(path: Path) -> None:
+    """Nothing there yet, or an ordinary file: a rename over a pipe or a device would put a file in its place."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # nothing there, or nothing to be seen: whoever writes is told
+        return
+    system = path.is_symlink() and path.parts[:2] in (("/", "dev"), ("/", "proc"))  # /dev/stdout, redirected
+    if system or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(
+            f"a file is written beside its place and then renamed; got {str(path)!r}, a pipe or a device, which that "
+            "would replace; name an ordinary file."
+        )
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """A temporary file beside the target, then one rename: no reader, and no kill -9, sees half a file."""
+    require_replaceable(path)
     temporary = path.parent / f".monolip-{secrets.token_hex(8)}.part"
     try:
         with temporary.open("xb") as file:  # an ordinary new file, with the permissions the user's umask gives

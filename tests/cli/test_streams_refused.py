@@ -47,6 +47,15 @@ def test_one_column_in_two_roles(line: Line, tmp_path: Path):
     assert "got 'y' twice; drop one" in done.err
 
 
+def test_a_file_where_the_checkpoint_would_be(line: Line, tmp_path: Path):
+    folder, place = write(tmp_path / "d", numbers(N)), tmp_path / "m.safetensors.checkpoint"
+    place.write_text("mine")
+    done = line("fit", folder, *FIT, "-o", tmp_path / "m.safetensors")
+    assert done.code == Exit.INPUT
+    assert "m.safetensors.checkpoint is none and cannot be made: File exists; name another" in done.err
+    assert place.read_text() == "mine"
+
+
 def test_predictions_of_a_pattern_lie_outside_of_it(line: Line, tmp_path: Path):
     folder, model = write(tmp_path / "d", numbers(N)), tmp_path / "m.safetensors"
     assert line("fit", folder, *FIT, "-o", model).code == 0

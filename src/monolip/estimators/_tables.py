@@ -142,11 +142,11 @@ def _refuse_rows(X: Any, frame: Any) -> None:
             raise InputError(f"X is a table, rows by columns; got a {kind}; {remedy}.")
 
 
-def refuse_infinite(table: RawTable) -> None:
-    """Numbers are finite or missing; the message names the row and the column."""
+def refuse_infinite(table: RawTable, before: int = 0) -> None:
+    """Numbers are finite or missing; the message names row and column. before: rows of a file before these."""
     for column in table.columns:
         if column.is_numeric and np.isinf(column.values).any():
-            row = int(np.argmax(np.isinf(column.values)))
+            row = before + int(np.argmax(np.isinf(column.values)))
             raise InputError(
                 f"inputs must be finite or missing (NaN); got infinity in row {row} of column {column.name!r} (inf, or "
                 "a value too large for float64); replace infinite values."

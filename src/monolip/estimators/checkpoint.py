@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import reprlib
@@ -69,12 +70,23 @@ class Checkpoint:
         self.found = self.kept = 0
         self.interrupted = False
         self._digests = JobDigests()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(
+                f"a checkpoint is a folder, made where there is none; {self.folder} is none and cannot be made: "
+                f"{error.strerror or error}; name another, or remove what is there."
+            ) from error
         if (self.folder / _HEAD).exists():
             self._require_same(_read_facts(self.folder / _HEAD))
         else:
             head = {"format": FORMAT, "version": VERSION, "facts": self.facts}
-            write_whole(self.folder / _HEAD, json.dumps(head, indent=1, sort_keys=True).encode())
+            _keep(self.folder / _HEAD, json.dumps(head, indent=1, sort_keys=True).encode())
+
+    @property
+    def identity(self) -> str:
+        """sha256 of the facts: what else is kept here is bound to them by it."""
+        return hashlib.sha256(json.dumps(self.facts, sort_keys=True).encode()).hexdigest()
 
     @staticmethod
     def exists(folder: str | os.PathLike[str]) -> bool:
@@ -106,7 +118,7 @@ class Checkpoint:
     def keep(self, job: Job, result: TrainingResult) -> None:
         if result.stopped in ("finished", "patience"):
             path = self._path(job)
-            write_whole(path, pack_result(result, path.stem))
+            _keep(path, pack_result(result, path.stem))
             self.kept += 1
         self.interrupted |= result.stopped == "interrupted"
 
@@ -119,11 +131,12 @@ class Checkpoint:
 
     def _require_same(self, before: Mapping[str, Any]) -> None:
         plain = json.loads(json.dumps(self.facts))
-        other = sorted(name for name in {*plain, *before} if plain.get(name) != before.get(name))
+        then, now = _flat(before), _flat(plain)
+        other = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
         if other:
-            name = other[0]
-            pair = f"{_short(before.get(name))} then, {_short(plain.get(name))} now"
-            more = f" (and another {', '.join(other[1:4])})" if other[1:] else ""
+            name, more = other[0][-1], ", ".join(key[-1] for key in other[1:4])
+            pair = "{} then, {} now".format(*_apart(then.get(other[0]), now.get(other[0])))
+            more = f" (and another {more})" if more else ""
             raise CheckpointError(
                 f"a checkpoint continues the same fit; {self.folder} is of another {name}: {pair}{more}; repeat the "
                 "arguments it was begun with, or start afresh."
@@ -131,10 +144,12 @@ class Checkpoint:
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Only what a checkpoint writes is removed."""
+    """Only what a checkpoint writes is removed; what is no folder is none."""
+    if not folder.is_dir():
+        return
     for path in [*folder.glob("*.safetensors"), *folder.glob(".monolip-*.part"), folder / _HEAD]:
         path.unlink(missing_ok=True)
-    if folder.is_dir() and not any(folder.iterdir()):
+    if not any(folder.iterdir()):
         shutil.rmtree(folder)
 
 
@@ -160,6 +175,32 @@ def _read_facts(path: Path) -> dict[str, Any]:
     return dict(head["facts"])
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _keep(path: Path, data: bytes) -> None:
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise CheckpointError(
+            f"a checkpoint is written whole; {path} could not be: {error.strerror or error}; make room (or the folder) "
+            "and run the fit again with the same arguments: it goes on from what was kept."
+        ) from error
+
+
+def _flat(facts: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+    """Facts with names inside, such as the arguments of an estimator, one by one."""
+    found: dict[tuple[str, ...], Any] = {}
+    for name, value in facts.items():
+        inner = value if isinstance(value, dict) and value else None
+        found |= {(name,): value} if inner is None else {(name, key): part for key, part in inner.items()}
+    return found
+
+
+def _apart(one: Any, two: Any) -> tuple[str, str]:
+    """Two values as text; of long ones the part where they differ."""
+    texts = json.dumps(one), json.dumps(two)
+    pairs = enumerate(zip(*texts, strict=False))
+    start = next((k for k, (a, b) in pairs if a != b), 0) - 20 if max(map(len, texts)) > 60 else 0
+    return _part(texts[0], max(0, start)), _part(texts[1], max(0, start))
+
+
+def _part(text: str, start: int) -> str:
+    return "..." * (start > 0) + text[start : start + 57] + "..." * (len(text) > start + 57)

@@ -43,8 +43,7 @@ class Layout:
         source.require([target], "target=")
         source.require(others[1:], "sample_weight= or offset=")
         names = [n for n in source.columns if n not in others] if features is None else list(features)
-        if set(names) & set(others):
-            raise InputError(f"a target is no feature; got {sorted(set(names) & set(others))[0]!r} twice; drop one.")
+        _require_once([*names, *others])
         if not names:
             raise InputError("a model needs features; got none beside the target; name some.")
         source.require(names, "features=")
@@ -54,13 +53,20 @@ class Layout:
     def names(self) -> list[str]:
         return [*self.features, *(n for n in (self.target, self.weight, self.offset) if n is not None)]
 
-    def without_left_out(self, rows: Any, target: Any, first: int) -> tuple[Any, Any, NDArray[np.uint64]]:
-        """A record batch, its targets and the positions of its rows, less those that are left out."""
-        positions = np.arange(first, first + rows.num_rows, dtype=np.uint64)
-        if self.left_out is None:
-            return rows, target, positions
-        use = ~self.left_out.mask(positions)
-        return rows.filter(require_pyarrow().array(use)), target[use], positions[use]
+    def used(self, positions: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Of rows at these positions, whether they are learned from."""
+        left = self.left_out
+        return np.ones(len(positions), bool) if left is None else ~left.mask(positions)
+
+
+def _require_once(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(
+                f"a column is one feature, the target, the weight or the offset; got {name!r} twice; drop one."
+            )
+        seen.add(name)
 
 
 @dataclass(frozen=True)
@@ -78,18 +84,28 @@ class Batch:
         return self.table.n_rows
 
 
-def read_batch(rows: Any, first: int, layout: Layout, kinds: dict[str, str], path: str) -> Batch:
-    """rows: a record batch with the columns of the layout; first: position of its first row."""
+def read_batch(rows: Any, first: int, layout: Layout, kinds: dict[str, str], path: str, before: int = 0) -> Batch:
+    """rows: a record batch with the columns of the layout; first: position of its first row; before: rows of its file
+    before it. All rows are checked, those too that are left out: they are used later."""
     with _naming(path):
-        target = target_values(rows.column(layout.target), layout)  # of all rows: those left out are used later
-        rows, target, positions = layout.without_left_out(rows, target, first)
-        columns = tuple(raw_column(rows.column(name), name, kinds[name]) for name in layout.features)
-        table = RawTable(columns, True, rows.num_rows)
-        refuse_infinite(table)
+        target = target_values(rows.column(layout.target), layout)
+        table = _features(rows, layout, kinds)
+        refuse_infinite(table, before)
         weight = _numbers(rows, layout.weight, "sample_weight", 1.0)
         if (weight < 0).any():
             raise InputError(f"sample weights are at least 0; got {weight.min():g}; drop those rows.")
-        return Batch(positions, table, target, weight, _numbers(rows, layout.offset, "offset", 0.0))
+        offset = _numbers(rows, layout.offset, "offset", 0.0)
+    positions = np.arange(first, first + rows.num_rows, dtype=np.uint64)
+    use = layout.used(positions)
+    if use.all():
+        return Batch(positions, table, target, weight, offset)
+    table = _features(rows.filter(require_pyarrow().array(use)), layout, kinds)  # no label of a row left out
+    return Batch(positions[use], table, target[use], weight[use], offset[use])
+
+
+def _features(rows: Any, layout: Layout, kinds: dict[str, str]) -> RawTable:
+    columns = tuple(raw_column(rows.column(name), name, kinds[name]) for name in layout.features)
+    return RawTable(columns, True, rows.num_rows)
 
 
 @contextmanager
@@ -121,17 +137,13 @@ def raw_column(values: Any, name: str, kind: str) -> RawColumn:
 
 def target_values(column: Any, layout: Layout) -> NDArray[Any]:
     """Numbers, or labels of classes as fit would be given them."""
-    arrow, name = require_pyarrow(), layout.target
+    name = layout.target
     if column.null_count:
         raise InputError(f"targets are known; got null in column {name!r}; drop those rows.")
     kind = column.type
-    if layout.is_class and not (arrow.types.is_integer(kind) or arrow.types.is_boolean(kind)):
-        if arrow.types.is_floating(kind):
-            return _whole(column.to_numpy(zero_copy_only=False), name, kind)
-        return np.array(column.to_pylist(), dtype=object)
-    values = column.to_numpy(zero_copy_only=False)
     if layout.is_class:
-        return np.asarray(values)
+        return _classes(column, name)
+    values = column.to_numpy(zero_copy_only=False)
     try:
         numbers = np.asarray(values, np.float64)
     except (TypeError, ValueError):
@@ -142,6 +154,22 @@ def target_values(column: Any, layout: Layout) -> NDArray[Any]:
             f"{name!r}; drop or fill those rows."
         )
     return numbers
+
+
+def _classes(column: Any, name: str) -> NDArray[Any]:
+    types, kind = require_pyarrow().types, column.type
+    if types.is_floating(kind):
+        return _whole(np.asarray(column.to_numpy(zero_copy_only=False), np.float64), name, kind)
+    if types.is_integer(kind) or types.is_boolean(kind):
+        values = np.asarray(column.to_numpy(zero_copy_only=False))
+        if values.dtype == np.uint64 and (values > np.iinfo(np.int64).max).any():
+            raise InputError(
+                f"classes are whole numbers below 2^63; got {values.max()} in column {name!r}; convert it."
+            )
+        return values
+    if types.is_decimal(kind) or (types.is_dictionary(kind) and types.is_decimal(kind.value_type)):
+        raise InputError(f"classes are whole numbers or strings; got {kind} in column {name!r}; convert it.")
+    return np.array(column.to_pylist(), dtype=object)
 
 
 def _whole(values: NDArray[Any], name: str, kind: Any) -> NDArray[np.int64]:

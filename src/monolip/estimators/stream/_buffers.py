@@ -17,7 +17,7 @@ from monolip.estimators._preparing import _bins
 from monolip.estimators._tables import RawTable
 from monolip.estimators.stream._batch import Batch, Layout
 from monolip.estimators.stream._bottom import keys_of
-from monolip.estimators.stream._plan import PER_BUFFER, Plan
+from monolip.estimators.stream._plan import Plan
 from monolip.estimators.stream._sample_fit import Columns, SampleFit
 from monolip.estimators.stream._schedule import buffers, prefetched, read_stretches, shuffled
 from monolip.estimators.stream._stream_target import StreamTarget
@@ -87,7 +87,7 @@ class Buffers:
         first, skip = divmod(start, self.plan.n_buffers)
         for number in range(first, self.plan.n_passes):
             rng = np.random.default_rng([self.seed, 31, number])
-            parts = buffers(shuffled(self.source, rng, self.plan.batch_rows), PER_BUFFER)
+            parts = buffers(shuffled(self.source, rng, self.plan.batch_rows), self.plan.per_buffer)
             parts, skip = parts[skip:], 0
             batches = read_stretches(
                 self.source, self.layout, [piece for part in parts for piece in part], self.plan.batch_rows

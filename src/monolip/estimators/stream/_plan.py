@@ -11,7 +11,7 @@ from monolip.estimators.stream.source import Source
 
 __all__ = ["Plan"]
 
-PER_BUFFER = 8  # batches
+PER_BUFFER = 8  # batches; more of them where no row group fills half a batch
 BATCH_CELLS = 2**21  # of a batch at most: wide tables are read fewer rows at a time
 HELD_OUT_ROWS = 2**16
 VISITS = 2**22  # rows that are visited at least: few rows are read several times
@@ -25,6 +25,7 @@ class Plan:
     held_out: float
     batch_rows: int
     n_passes: int
+    per_buffer: int  # batches
     n_buffers: int  # of one pass
 
     @classmethod
@@ -34,4 +35,6 @@ class Plan:
         rows = min(_schedule.BATCH_ROWS, max(1024, BATCH_CELLS // n_features))
         n_batches = sum(-(-group.n_rows // rows) for group in source.groups)
         passes = settings.max_iter or max(1, -(-VISITS // source.n_rows))
-        return cls(capacity, held_out, rows, passes, -(-n_batches // PER_BUFFER))
+        largest = min(rows, max(group.n_rows for group in source.groups))
+        per_buffer = PER_BUFFER * (rows // largest)  # never more rows than eight full batches have
+        return cls(capacity, held_out, rows, passes, per_buffer, -(-n_batches // per_buffer))

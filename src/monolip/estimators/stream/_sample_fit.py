@@ -18,6 +18,7 @@ from monolip.estimators._fitting import Settings, _recipe
 from monolip.estimators._model_rows import ModelRows
 from monolip.estimators._preparing import choose_bins, learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
+from monolip.estimators._recipe import UNJUDGED
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawColumn, RawTable, _array_of
 from monolip.estimators._targets import Target
@@ -118,10 +119,11 @@ def fit_sample(
         rows = ModelRows(inputs, table, target, settings.seed)
     recipe = _recipe(problem, penalties(inputs), target, settings, rng, time.perf_counter(), on_progress)
     chosen, climbers = recipe.run()
+    decay = recipe._decay(max(chosen.rung - 1, 0)) if recipe.rungs else UNJUDGED  # a handful of rows has no rungs
     networks = tuple(c.networks[chosen.rung] if c.finished is None else c.finished for c in climbers)
     return SampleFit(
         inputs, boxes, target, rows.reach, bool(rows.honest), tuple(c.anchored.start for c in climbers), networks,
-        tuple(c.anchored.linear() for c in climbers), recipe.batch_size, recipe._decay(max(chosen.rung - 1, 0)),
+        tuple(c.anchored.linear() for c in climbers), recipe.batch_size, decay,
         chosen.steps, recipe.history, recipe.interrupted,
     )  # fmt: skip
 

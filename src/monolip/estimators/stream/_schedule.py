@@ -73,7 +73,8 @@ def read_stretches(source: Source, layout: Layout, pieces: Iterable[Stretch], ba
         rows = next(opened[piece.group], None)
         if rows is None or rows.num_rows != piece.stop - piece.start:
             refuse_file(source.path(group), "it has other rows than when the fit began")
-        yield read_batch(rows, group.first + piece.start, layout, source.kinds, source.path(group))
+        before = source.row(group) + piece.start
+        yield read_batch(rows, group.first + piece.start, layout, source.kinds, source.path(group), before)
         if piece.stop == group.n_rows:
             for _ in opened.pop(piece.group):  # its end: the count of rows is checked there
                 pass

@@ -37,8 +37,11 @@ def write_state(path: Path, tensors: Tensors, words: dict[str, Any]) -> None:
         ) from error
 
 
-def read_state(path: Path) -> tuple[Tensors, dict[str, Any]] | None:
-    """None where there is no such file; a damaged or edited one is an error."""
+def read_state(path: Path, fit: str | None = None) -> tuple[Tensors, dict[str, Any]] | None:
+    """None where there is no such file; a damaged or edited one, or one of another fit, is an error.
+
+    fit: the identity of the checkpoint it was written for; None for any.
+    """
     from safetensors.numpy import load
 
     if not path.exists():
@@ -51,12 +54,16 @@ def read_state(path: Path) -> tuple[Tensors, dict[str, Any]] | None:
         entry, tensors = parts_of(data, _ENTRY, load)
         if entry["seal"] != _seal(str(entry["words"]), tensors):
             raise ValueError("it does not match its seal")
-        return tensors, json.loads(entry["words"])
+        words = json.loads(entry["words"])
+        other = fit is not None and words["fit"] != fit
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(
             f"a checkpoint is as monolip wrote it; {path} is damaged or edited ({reprlib.repr(str(error))}); remove "
             "the folder to start afresh."
         ) from None
+    if other:
+        raise CheckpointError(f"a checkpoint continues the same fit; {path} is of another; remove the folder.")
+    return tensors, words
 
 
 def _seal(text: str, tensors: Tensors) -> str:

@@ -15,7 +15,7 @@ from monolip.estimators._targets import _FAR, _LOG_LINK, Target, class_target, n
 from monolip.estimators.stream.sample import Sample
 from monolip.input_columns import plain_value
 
-__all__ = ["StreamTarget", "kinds_of"]
+__all__ = ["StreamTarget", "kinds_of", "require_rows", "sampled_cells"]
 
 FloatArray = NDArray[np.float64]
 
@@ -29,6 +29,20 @@ def kinds_of(y: NDArray[Any], loss: str | None) -> NDArray[np.int64] | None:
         need = "greater than 0" if loss == "gamma" else "at least 0"
         raise InputError(f"a target of the {loss} loss is {need}; got {y[bad][0]:g}; use another loss.")
     return (y > 0).astype(np.int64)
+
+
+def require_rows(sample: Sample, loss: str | None) -> None:
+    """Some rows count, and not all of those are held out; under a log link also of those with a target above zero."""
+    if not sample.n_rows:
+        raise InputError("some row must count; got sample weights that are all zero; give a positive one.")
+    held = sample.held_out_rows()
+    what = "" if not sample.strata else " and a target above 0" if loss in _LOG_LINK and 1 not in sample.there else None
+    if what is not None and (not what or (held[:, -4] > 0).any()):
+        n_rows = int((held[:, -4] > 0).sum()) if what else len(held)
+        raise InputError(
+            f"a fit learns from rows that are not held out; got {n_rows} with a positive weight{what}, all held out; "
+            "name more such rows, or set early_stopping=False."
+        )
 
 
 def sampled_cells(sample: Sample) -> tuple[FloatArray, FloatArray | None]:
@@ -84,9 +98,6 @@ class StreamTarget:
     ) -> StreamTarget:
         seen = list(sample.classes)
         labels = np.array(seen, dtype=object if seen and isinstance(seen[0], str) else None)
-        if len(seen) < 2:
-            only = plain_value(seen[0])
-            raise InputError(f"a classifier needs rows of at least two classes; got only {only!r}; check the target.")
         order = np.argsort(labels)
         codes = np.empty(len(seen), np.int64)
         codes[order] = np.arange(len(seen))
@@ -95,6 +106,7 @@ class StreamTarget:
         if class_weight is not None:
             balanced = isinstance(class_weight, str) and class_weight == "balanced"
             by_class = rows.sum() / (len(rows) * rows) if balanced else compute_sample_weight(class_weight, labels)
+        _require_two(sample, labels, codes, by_class)
         made = cls(_nothing(labels), labels, codes, by_class, weighted, shifted)
         target = made._classes(cells)
         if extra is not None:
@@ -110,8 +122,7 @@ class StreamTarget:
         if base.link.name == "log":
             return replace(base, y=y * np.exp(-base.shift), weight=weight, offset=offset)
         y = ((y if offset is None else y - offset) - base.shift) / base.scale
-        y = y if base.loss.name == "squared" else np.clip(y, -_FAR, _FAR)
-        return replace(base, y=y, weight=weight, offset=None)
+        return replace(base, y=np.clip(y, -_FAR, _FAR), weight=weight, offset=None)  # one row must not be the fit's end
 
     def _classes(self, cells: FloatArray) -> Target:
         codes = self.codes[cells[:, -4].astype(np.int64)]
@@ -119,6 +130,16 @@ class StreamTarget:
         if self.class_weight is not None:
             weight = self.class_weight[codes] * (1.0 if weight is None else weight)
         return class_target(codes, self.labels, weight, cells[:, -2] if self.shifted else None)
+
+
+def _require_two(sample: Sample, labels: NDArray[Any], codes: NDArray[np.int64], by_class: FloatArray | None) -> None:
+    """As fit counts them: classes with a row of positive weight."""
+    found = {*sample.there, *sample.held_out_rows()[:, -4].astype(np.int64).tolist()}
+    numbers = sorted(codes[sorted(found)].tolist())
+    seen = [k for k in numbers if by_class is None or by_class[k] > 0]
+    if len(seen) < 2:
+        got = f"only one class, {plain_value(labels[seen[0]])!r}" if seen else "none of positive weight"
+        raise InputError(f"a classifier needs rows of at least two classes; got {got}; check the target.")
 
 
 def _nothing(labels: NDArray[Any]) -> Target:

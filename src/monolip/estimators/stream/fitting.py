@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import platform
 import sys
 import time
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from monolip._version import __version__
 from monolip.errors import InputError
 from monolip.estimators._facts import Facts
 from monolip.estimators._fitting import Settings
@@ -33,12 +29,13 @@ from monolip.estimators.stream import _state
 from monolip.estimators.stream._arrow import LABEL
 from monolip.estimators.stream._batch import Layout, _naming
 from monolip.estimators.stream._buffers import Buffers
+from monolip.estimators.stream._fit_facts import fit_facts
 from monolip.estimators.stream._members import pack_standing, unpack_standing
 from monolip.estimators.stream._plan import PER_BUFFER, Plan
 from monolip.estimators.stream._refining import Refiner, Standing
 from monolip.estimators.stream._sample_fit import Columns, SampleFit, fit_sample
 from monolip.estimators.stream._schedule import in_order, prefetched, read_stretches
-from monolip.estimators.stream._stream_target import StreamTarget, kinds_of, sampled_cells
+from monolip.estimators.stream._stream_target import StreamTarget, kinds_of, require_rows, sampled_cells
 from monolip.estimators.stream._whole_fit import fit_whole
 from monolip.estimators.stream.left_out import LeftOut
 from monolip.estimators.stream.sample import Sample
@@ -47,7 +44,6 @@ from monolip.estimators.stream.source import Source
 __all__ = ["fit_stream"]
 
 PAUSE_SECONDS = 30.0  # between two writings of the state
-_NO_FACTS = ("n_jobs", "verbose", "max_time")  # threads change no bit, and a budget begins anew
 _PASS, _STRETCH = "pass.safetensors", "stretch.safetensors"
 
 
@@ -91,27 +87,11 @@ def fit_stream(
     kept = None
     if checkpoint is not None:
         told = None if watcher is None else watcher.update
-        kept = Checkpoint(checkpoint, _facts(model, files, layout, plan), on_progress=told)
+        kept = Checkpoint(checkpoint, fit_facts(model, files, layout, plan, settings.seed), on_progress=told)
     if files.n_rows > plan.capacity:
         return _StreamFit(model, files, layout, settings, plan, kept, watcher).run()
     with nullcontext() if kept is None else kept.watching():
         return fit_whole(model, files, layout)
-
-
-def _facts(model: Any, files: Source, layout: Layout, plan: Plan) -> dict[str, Any]:
-    """Everything a bit of the result depends on."""
-    own = {name: value for name, value in model.get_params(deep=False).items() if name not in _NO_FACTS}
-    share = {} if layout.left_out is None else {"left out": [layout.left_out.share, layout.left_out.seed]}
-    return {
-        **share,
-        "estimator": type(model).__name__,
-        "files (sha256 of their listing)": files.digest,
-        "columns": [list(layout.features), layout.target, layout.weight, layout.offset],
-        "arguments": json.loads(json.dumps(own, default=repr)),
-        "plan": [plan.capacity, plan.held_out, plan.batch_rows, plan.n_passes],
-        "versions": {"monolip": __version__, "numpy": version("numpy"), "numba": version("numba")},
-        "processor": platform.machine(),
-    }
 
 
 class _StreamFit:
@@ -160,7 +140,7 @@ class _StreamFit:
         labelled, declared = self._kinds()
         is_class = self.layout.is_class
         sample = Sample(labelled, self.plan.capacity, self.plan.held_out, self.settings.seed, is_class)
-        state = None if self.folder is None else _state.read_state(self.folder / _PASS)
+        state = self._read(_PASS)
         done = 0 if state is None else _state.unpack_sample(sample, state)
         pieces = in_order(self.files, self.plan.batch_rows)
         batches = read_stretches(self.files, self.layout, pieces[done:], self.plan.batch_rows)
@@ -172,8 +152,7 @@ class _StreamFit:
                 self._write(_PASS, _state.pack_sample(sample, number))
         if done < len(pieces):
             self._write(_PASS, _state.pack_sample(sample, len(pieces)))
-        if not sample.strata:
-            raise InputError("some row must count; got sample weights that are all zero; give a positive one.")
+        require_rows(sample, self.loss)
         return sample, declared
 
     def _kinds(self) -> tuple[tuple[bool, ...], tuple[tuple[Any, ...] | None, ...]]:
@@ -204,7 +183,7 @@ class _StreamFit:
             self.settings.n_threads,
             None if self.settings.max_time is None else self.started + self.settings.max_time,
         )
-        state = None if self.folder is None else _state.read_state(self.folder / _STRETCH)
+        state = self._read(_STRETCH)
         standing = Standing(fit.networks, fit.networks) if state is None else unpack_standing(state)
         if fit.interrupted:
             refiner.interrupted = standing.finished = True
@@ -250,9 +229,12 @@ class _StreamFit:
     def _due(self) -> bool:
         return self.folder is not None and time.perf_counter() - self.written >= PAUSE_SECONDS
 
+    def _read(self, name: str) -> Any:
+        return None if self.kept is None else _state.read_state(self.kept.folder / name, self.kept.identity)
+
     def _write(self, name: str, state: tuple[Any, Any]) -> None:
-        if self.folder is not None:
-            _state.write_state(self.folder / name, *state)
+        if self.folder is not None and self.kept is not None:
+            _state.write_state(self.folder / name, state[0], state[1] | {"fit": self.kept.identity})
             self.written = time.perf_counter()
 
     def _tell(self, what: str, done: int, of: int, losses: Sequence[float] = ()) -> None:

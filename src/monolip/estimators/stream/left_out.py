@@ -79,7 +79,7 @@ def judged_rows(
 
 
 def _joined(source: Any, layout: Any, parts: list[Any], n_rows: int) -> JudgedRows:
-    from monolip.estimators.stream._whole_fit import alike
+    from monolip.estimators.stream._one_type import alike
 
     table = source.arrow.Table.from_batches(alike([rows for rows, _ in parts], source))
     weight = None if layout.weight is None else np.asarray(table.column(layout.weight).to_numpy(), np.float64)

@@ -19,10 +19,14 @@ from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import NO_OFFSET
 from monolip.estimators.stream._arrow import require_pyarrow
 from monolip.estimators.stream._batch import _naming, _numbers, raw_column
+from monolip.estimators.stream._listing import refuse_own_place
+from monolip.estimators.stream._one_type import kept_types
 from monolip.estimators.stream._schedule import prefetched, read_groups
 from monolip.estimators.stream.source import Source
+from monolip.input_columns import CategoryColumn
+from monolip.sealed_file import require_replaceable
 
-__all__ = ["predict_stream"]
+__all__ = ["predict_stream", "text_columns"]
 
 BATCH_ROWS, GROUP_ROWS = 2**16, 2**20
 
@@ -50,22 +54,32 @@ def predict_stream(
     """
     check_is_fitted(model)
     names, path = list(model._schema.names), Path(output)
+    require_replaceable(path)
     wanted = list(dict.fromkeys([*names, *keep, *([] if offset is None else [offset])]))
-    files = Source(source, wanted)
+    files = Source(source, wanted, labels=text_columns(model))
     files.require(names, "the model")
     for name in (*keep, *([] if offset is None else [offset])):
         if name not in files.kinds:
             files.require([name], "keep= or offset=")
     if any(path.resolve() == file.path.resolve() for file in files.files):
         raise InputError(f"predictions go into a file of their own; got {path}, which is read from; name another.")
+    if not isinstance(source, Source):
+        refuse_own_place(source, path)
     _refuse_mixes(model, keep, offset, exact)
+    kinds = kept_types(files, list(dict.fromkeys(keep)))
     rows = prefetched(_tables(files, wanted, names), 4)
-    answers = prefetched(_answers(model, rows, files.n_rows, (keep, offset, exact, score), watcher), 2)
+    answers = prefetched(_answers(model, rows, files.n_rows, (kinds, offset, exact, score), watcher), 2)
     try:
         return _write(files.arrow, path, answers)
     finally:
         answers.close()  # type: ignore[attr-defined]  # generators: their threads end with them
         rows.close()  # type: ignore[attr-defined]
+
+
+def text_columns(model: Any) -> list[str]:
+    """Columns of strings: a folder town=12 is a string to a model that has learned other towns too."""
+    columns = model.frozen_.inputs.columns
+    return [c.name for c in columns if isinstance(c, CategoryColumn) and all(isinstance(v, str) for v in c.categories)]
 
 
 def _refuse_mixes(model: Any, keep: Sequence[str], offset: str | None, exact: bool) -> None:
@@ -101,7 +115,7 @@ def _answers(
 
 
 def _answer(
-    model: Any, part: tuple[Any, RawTable, str], keep: Sequence[str], offset: str | None, exact: bool, score: bool
+    model: Any, part: tuple[Any, RawTable, str], kinds: dict[str, Any], offset: str | None, exact: bool, score: bool
 ) -> Any:
     """A record batch: what is kept, the prediction, for classes the probability of each, and the scores if wanted."""
     rows, table, path = part
@@ -121,7 +135,7 @@ def _answer(
                 f = f + _numbers(rows, offset, "offset", 0.0)[:, None]
             answer = network.link.apply(f)
             best = (f[:, 0] > 0).astype(np.int64) if f.shape[1] == 1 else f.argmax(axis=1)
-    found = {name: rows.column(name) for name in keep}
+    found = {name: _cast(rows.column(name), name, kind, path) for name, kind in kinds.items()}
     if network.link.labels is None:
         found["prediction"] = arrow.array(answer)
     else:
@@ -132,6 +146,19 @@ def _answer(
         names = ["score"] if f.shape[1] == 1 else [f"score({label})" for label in network.link.labels]
         found |= {name: arrow.array(f[:, k]) for k, name in enumerate(names)}
     return arrow.record_batch(found)
+
+
+def _cast(column: Any, name: str, kind: Any, path: str) -> Any:
+    """No value changes: whole numbers beyond 2^53 do not become doubles."""
+    if column.type.equals(kind):
+        return column
+    try:
+        return column.cast(kind)
+    except require_pyarrow().ArrowException:
+        raise InputError(
+            f"a column that is kept has one type in all files; {name!r} of {path} holds {column.type} that is not "
+            f"{kind} exactly; convert it, or do not keep it."
+        ) from None
 
 
 def _threads(model: Any) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from monolip.errors import InputError
 from monolip.estimators.stream._arrow import LABEL, NOTHING, NUMBER, kind_of, refuse_file, require_pyarrow
 from monolip.estimators.stream._listing import ListedFile, list_files, listing_digest
+from monolip.estimators.stream._partitions import are_whole, refuse_contradiction, value_of
 
 __all__ = ["Group", "Source"]
 
@@ -27,9 +29,10 @@ class Source:
 
     Args:
         source: a file, a directory, a glob, or a list of these: Parquet, Arrow (IPC files) or Feather. Folders named
-            key=value are columns.
+            key=value are columns; those above a directory, a glob or a file only where `features` names them.
         features: the columns that are read; None for all of them, and then all files have the same ones.
         ignored: columns that any file may have or not, in any type.
+        labels: columns of folders that are strings, also where all of them look like whole numbers.
 
     Files without rows are passed over. Footers are read here, so that a damaged file, a missing column or another type
     is told, with the file's name, before any work is done.
@@ -42,18 +45,22 @@ class Source:
         (2, ['x', 'y'])
     """
 
-    def __init__(self, source: Any, features: Sequence[str] | None = None, ignored: Sequence[str] = ()) -> None:
+    def __init__(
+        self, source: Any, features: Sequence[str] | None = None, ignored: Sequence[str] = (),
+        labels: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.arrow, self.files = require_pyarrow(), list_files(source)
         self.groups: list[Group] = []
         self._footers: dict[int, Any] = {}
+        self._twice: dict[int, frozenset[str]] = {}  # of each file the columns that its folders name too
         self.kinds: dict[str, str] = {}
         self._given, self._ignored = None if features is None else list(features), frozenset(ignored)
-        for number, file in enumerate(self.files):
-            self._look(number, file)
+        for number in range(len(self.files)):
+            self._look(number, self.files[number])
         self.n_rows = self.groups[-1].first + self.groups[-1].n_rows if self.groups else 0
         if not self.n_rows:
             raise InputError(f"a stream has rows; got none in {len(self.files)} file(s); name files with rows.")
-        self._settle_partitions()
+        self._settle_partitions(frozenset(labels))
 
     @cached_property
     def digest(self) -> str:
@@ -63,9 +70,23 @@ class Source:
     def columns(self) -> list[str]:
         return list(self.kinds)
 
+    @property
+    def offered(self) -> list[str]:
+        """Columns, and what may be asked for by name besides: folders above that all files lie in."""
+        above = [name for name in self.files[0].above if all(name in file.above for file in self.files)]
+        return list(dict.fromkeys([*self.kinds, *above]))
+
     def path(self, group: Group) -> str:
         """The file a group lies in, for messages."""
         return str(self.files[group.file].path)
+
+    def row(self, group: Group) -> int:
+        """The row of its file that a group begins with."""
+        return group.first - self._starts[group.file]
+
+    @cached_property
+    def _starts(self) -> dict[int, int]:
+        return {group.file: group.first for group in reversed(self.groups)}
 
     def _look(self, number: int, file: ListedFile) -> None:
         """Footer and schema of one file."""
@@ -86,6 +107,10 @@ class Source:
                 refuse_file(file.path, "it has no bytes" if not head else "it begins like none of them")
         except (OSError, self.arrow.ArrowException) as error:
             refuse_file(file.path, error)
+        own = frozenset(schema.names)
+        asked = {key: value for key, value in file.above.items() if key in (self._given or ()) and key not in own}
+        self.files[number] = file = replace(file, partition={**asked, **file.partition})
+        self._twice[number] = own & file.partition.keys()
         if sum(sizes):
             self._agree(file, {field.name: kind_of(field) for field in schema}, schema)
         for k, n_rows in enumerate(sizes):
@@ -123,14 +148,17 @@ class Source:
                 "has not; drop it, or name the columns in features=."
             )
 
-    def _settle_partitions(self) -> None:
+    def _settle_partitions(self, labels: frozenset[str]) -> None:
         """Values of key=value folders are whole numbers where all of them read as such, else strings."""
+        files = [self.files[number] for number in dict.fromkeys(group.file for group in self.groups)]
         self._texts: dict[str, bool] = {}
-        for name in self.files[0].partition:
-            found = {file.partition.get(name) for file in self.files}
-            whole = all(v is None or v.lstrip("-").isdigit() for v in found)
+        for name in dict.fromkeys(name for file in files for name in file.partition):
+            everywhere, said = all(name in file.partition for file in files), [f.partition.get(name) for f in files]
+            whole = everywhere and name not in labels and are_whole(said)
             self._texts[name] = not whole
-            self.kinds[name] = NUMBER if whole else LABEL
+            if name in self.kinds:
+                unknown = everywhere and all(value is None for value in said)
+                self.kinds[name] = NOTHING if unknown else NUMBER if whole else LABEL
 
     def require(self, names: Sequence[str], what: str) -> None:
         """Columns that exist."""
@@ -149,7 +177,7 @@ class Source:
     def read(self, group: Group, names: Sequence[str], batch_rows: int, skip: int = 0) -> Iterator[Any]:
         """Record batches of so many rows, the last one of fewer; skip: rows to pass over, a multiple of batch_rows."""
         file = self.files[group.file]
-        stored = [name for name in names if name not in file.partition]
+        stored = [name for name in names if name not in file.partition or name in self._twice[group.file]]
         done = 0
         try:
             for batch in self._batches(group, stored, batch_rows):
@@ -177,8 +205,9 @@ class Source:
         arrays, arrow = [], self.arrow
         for name in names:
             if name in file.partition:
-                text = file.partition[name]
-                value = text if text is None or self._texts[name] else int(text)
+                if name in batch.schema.names:
+                    refuse_contradiction(file.path, name, file.partition[name], batch.column(name))
+                value = value_of(file.partition[name], self._texts[name])
                 kind = arrow.string() if self._texts[name] else arrow.int64()
                 arrays.append(arrow.array([value], kind).take(arrow.array([0] * batch.num_rows, arrow.int32())))
             else:
