@@ -5,7 +5,7 @@
     python examples/search_optuna.py --trials 100 --workers 2 --storage sqlite:///search.db
 
 Every worker on every machine that names the same storage and study takes part in the same search. The winner is fitted
-on all rows, and leaves as a model file and its certificate. pip install optuna
+on all rows, and leaves as a model file and its certificate. Needs pip install "monolip[search]".
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def storage_of(name: str | None) -> Any:
     return JournalStorage(JournalFileBackend(name.removeprefix("journal:")))
 
 
-def work(storage: str | None, study: str, trials: int, seed: int) -> Any:
-    """One worker: joins the study, or begins it."""
+def work(storage: str | None, study: str, trials: int, seed: int | None) -> Any:
+    """One worker: joins the study, or begins it. Two with the same seed would try the same settings."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)  # workers try different things at a time
     joined = optuna.create_study(
@@ -71,16 +71,20 @@ def work(storage: str | None, study: str, trials: int, seed: int) -> Any:
     return joined
 
 
-def search(storage: str | None, study: str, trials: int, workers: int) -> Any:
-    """The study after `trials` more trials by so many processes (several need a storage they share)."""
+def search(storage: str | None, study: str, trials: int, workers: int, seed: int | None = None) -> Any:
+    """The study after `trials` more trials by so many processes (several need a storage they share).
+
+    seed: None draws another one in every process, on every machine; a number repeats the same search in one process.
+    """
     if workers == 1:
-        return work(storage, study, trials, seed=0)
+        return work(storage, study, trials, seed)
     if storage is None:
         raise SystemExit("several workers share a storage; add --storage journal:FILE or sqlite:///FILE")
-    work(storage, study, 1, seed=0)  # the study exists before anybody joins it
+    work(storage, study, 1, seed)  # the study exists before anybody joins it
     spawn = multiprocessing.get_context("spawn")
     shares = [(trials - 1) * (k + 1) // workers - (trials - 1) * k // workers for k in range(workers)]
-    others = [spawn.Process(target=work, args=(storage, study, n, k + 1)) for k, n in enumerate(shares) if n]
+    seeds = [None if seed is None else seed + k + 1 for k in range(workers)]
+    others = [spawn.Process(target=work, args=(storage, study, n, s)) for s, n in zip(seeds, shares, strict=True) if n]
     for other in others:
         other.start()
     for other in others:
@@ -96,10 +100,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--storage")
     parser.add_argument("--study", default="monolip")
+    parser.add_argument("--seed", type=int, help="repeats a search; on several machines give each another, or none")
     parser.add_argument("--out", type=Path, default=Path("best.safetensors"))
     options = parser.parse_args()
+    if options.out.exists():
+        parser.error(f"the winner goes to a new file; {options.out} exists; name another by --out")
     begun = time.perf_counter()
-    study = search(options.storage, options.study, options.trials, options.workers)
+    study = search(options.storage, options.study, options.trials, options.workers, options.seed)
     seconds = time.perf_counter() - begun
     best = MonotonicRegressor(
         monotonic_cst=DIRECTIONS, random_state=0, **parameters(optuna.trial.FixedTrial(study.best_params))

@@ -3,7 +3,8 @@
     python examples/search_ray_tune.py --trials 16 --chunk 25       pip install "monolip[ray]"
 
 A fit takes milliseconds and a trial of Ray Tune a good part of a second. So a trial is given a chunk of settings, drawn
-by its own generator, and reports the best of them: Tune spreads chunks over machines and keeps what came out.
+by its own generator, and reports the best of them: Tune spreads chunks over machines and keeps what came out. The
+winner is fitted on all rows, and leaves as a model file and its certificate.
 """
 
 from __future__ import annotations
@@ -70,9 +71,14 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=8)
     parser.add_argument("--chunk", type=int, default=25)
     parser.add_argument("--storage", type=Path, default=Path("ray_results"))
+    parser.add_argument("--out", type=Path, default=Path("best.safetensors"))
     parser.add_argument("--cpus", type=int, help="start a Ray of so many here (default: join one, or all of them)")
     options = parser.parse_args()
+    if options.out.exists():
+        parser.error(f"the winner goes to a new file; {options.out} exists; name another by --out")
     import ray
+
+    from monolip import MonotonicRegressor
 
     ray.init(num_cpus=options.cpus, include_dashboard=False, log_to_driver=False, ignore_reinit_error=True)
     begun = time.perf_counter()
@@ -81,8 +87,11 @@ def main() -> None:
     best = found.get_best_result()
     fits = options.trials * options.chunk
     print(f"{fits} fits, {60 * fits / seconds:,.0f} a minute; error {best.metrics['error']:.4f}")
-    print(best.metrics["setting"])
     ray.shutdown()
+    model = MonotonicRegressor(monotonic_cst=DIRECTIONS, random_state=0, **json.loads(best.metrics["setting"]))
+    model.fit(*table()).save(options.out)
+    options.out.with_suffix(".certificate.json").write_text(model.certificate_.to_json())
+    print(f"{best.metrics['setting']}; wrote {options.out}")
 
 
 if __name__ == "__main__":

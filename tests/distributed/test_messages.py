@@ -1,4 +1,4 @@
-"""What a worker reads and cannot use is named with the worker and the column; no cluster is needed to see it."""
+"""What Ray reads and a fit cannot use is named with the column; no cluster is needed to see it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from monolip.errors import InputError
 
+ray_rows = pytest.importorskip("monolip.distributed.ray_rows", exc_type=ImportError)
 ray_fit = pytest.importorskip("monolip.distributed.ray_fit", exc_type=ImportError)  # needs the extra `ray`
 
 
@@ -23,16 +24,58 @@ ray_fit = pytest.importorskip("monolip.distributed.ray_fit", exc_type=ImportErro
         ({"income": np.array([1.0, np.nan, np.inf])}, "2 missing or infinite values in 'income'"),
     ],
 )
-def test_a_bad_column_is_named_with_its_worker(column: dict[str, Any], words: str) -> None:
+def test_a_bad_column_is_named(column: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
-        ray_fit._numbers(column, "income", 3)
-    assert "worker 3" in str(caught.value)
+        ray_rows.column_of(column, "income")
     assert str(caught.value).count(";") >= 2
+    assert ray_rows._look(column, ["income"])["wrong"][0] == str(caught.value)
+
+
+class Part:
+    """A part of a table, as Ray Data hands it out."""
+
+    def __init__(self, **columns: Any) -> None:
+        self.columns = {name: np.asarray(values) for name, values in columns.items()}
+
+    def map_batches(self, look: Any, fn_kwargs: dict[str, Any], **options: Any) -> Part:
+        return Part(**look(self.columns, **fn_kwargs))
+
+    def take_all(self) -> list[dict[str, Any]]:
+        n_rows = len(next(iter(self.columns.values())))
+        return [{name: values[k] for name, values in self.columns.items()} for k in range(n_rows)]
+
+
+@pytest.mark.parametrize(
+    ("loss", "bad", "words"),
+    [("logistic", [0, 2], "'y' goes from 0 to 2"), ("cross-entropy", [0, 3], "0 to 2 as"),
+     ("cross-entropy", [0.5, 1.0], "holds others from 0 to 1")],
+)  # fmt: skip
+def test_targets_are_those_of_the_loss_before_any_worker_starts(loss: str, bad: list[Any], words: str) -> None:
+    plan, good = type("Plan", (), {"loss": loss}), Part(x=[0.5, -3.0], y=[0, 1])
+    ray_rows.refuse_unusable([good, good], ["x"], "y", plan, 3)
+    with pytest.raises(InputError, match=words):
+        ray_rows.refuse_unusable([good, Part(x=[0.5, 1.0], y=bad)], ["x"], "y", plan, 3)
+
+
+def test_features_that_were_not_scaled_are_warned_of() -> None:
+    plan = type("Plan", (), {"loss": "squared"})
+    with pytest.warns(UserWarning, match="'income' goes from 3 to 2.5e\\+05; divide"):
+        ray_rows.refuse_unusable(
+            [Part(age=[1.0, 2.0], income=[3.0, 250_000.0], y=[0, 1])], ["age", "income"], "y", plan, 1
+        )
+
+
+def test_a_checkpoint_is_promised_only_where_there_is_one(tmp_path: Path) -> None:
+    assert "no checkpoint was written yet" in ray_fit._kept(str(tmp_path))
+    assert "a checkpoint under s3://bank/runs" in ray_fit._kept("s3://bank/runs")
+    (tmp_path / "checkpoint_1").mkdir()
+    (tmp_path / "checkpoint_1" / "fit.safetensors").touch()
+    assert "the last checkpoint under" in ray_fit._kept(str(tmp_path))
 
 
 def test_numbers_of_any_kind_pass() -> None:
     for values in (np.array([True, False]), np.array([1, 2]), np.array([0.5], np.float32)):
-        assert np.array_equal(ray_fit._numbers({"x": values}, "x", 0), values)
+        assert np.array_equal(ray_rows.column_of({"x": values}, "x"), values)
 
 
 def test_long_errors_of_a_cluster_are_shortened_to_their_ends() -> None:

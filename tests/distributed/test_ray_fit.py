@@ -63,8 +63,9 @@ def check_same(network: Any, losses: tuple[float, ...]) -> None:
 def test_two_workers_fit_what_one_process_fits(cluster: Any, tmp_path: Path) -> None:
     (tmp_path / "table").mkdir()
     done = distributed.fit_on_ray(
-        dataset(tmp_path / "table"), "score", SLOPES, PLAN, hidden=(8, 8), workers=2, storage=tmp_path / "runs"
-    )
+        dataset(tmp_path / "table"), "score", SLOPES, PLAN, hidden=(8, 8), workers=2, storage=tmp_path / "runs",
+        resources={"CPU": 1.5},  # all there are: the table is read before they are taken
+    )  # fmt: skip
     check_same(done.network, done.losses)
 
 
@@ -110,6 +111,8 @@ def test_workers_that_keep_failing_are_named_and_the_checkpoint_stays(
     with pytest.raises(distributed.WorkerError, match=words) as caught:
         distributed.fit_on_ray(dataset(tmp_path / "table"), "score", SLOPES, PLAN, on_epoch=always, **options)
     assert "Rank 1" in str(caught.value)
+    kept = any((tmp_path / "runs").rglob("fit.safetensors"))
+    assert ("goes on from it" if kept else "no checkpoint was written yet") in str(caught.value)
     done = distributed.fit_on_ray(dataset(tmp_path / "table"), "score", SLOPES, PLAN, **options)
     check_same(done.network, done.losses)
 
@@ -140,6 +143,20 @@ def test_a_bad_file_is_named_and_the_checkpoint_stays(damage: str, cluster: Any,
     bad.write_bytes(good)
     done = distributed.fit_on_ray(ray.data.read_parquet(str(folder)), "score", SLOPES, PLAN, **options)
     check_same(done.network, done.losses)
+
+
+def test_missing_values_are_told_before_a_worker_starts(cluster: Any, tmp_path: Path) -> None:
+    import pandas
+    import ray.data
+
+    dataset(tmp_path)
+    path = tmp_path / "part-1.parquet"
+    frame = pandas.read_parquet(path)
+    frame.loc[frame.index[3], "debt"] = np.nan
+    frame.to_parquet(path)
+    with pytest.raises(InputError, match="1 missing or infinite values in 'debt'"):
+        distributed.fit_on_ray(ray.data.read_parquet(str(tmp_path)), "score", SLOPES, PLAN, storage=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_column_that_is_not_there_is_named_before_anything_starts(cluster: Any, tmp_path: Path) -> None:

@@ -65,6 +65,15 @@ def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:
         ray_score.score_on_ray(None, FrozenNetwork(SlopeBounds([0.0], [1.0]), ((Trunk(form, (0,)),),)))
 
 
+def test_keys_of_folders_that_ray_reads_as_strings_are_refused_before_a_row_is_read() -> None:
+    model = models()["regressor"]
+    scorer = ray_score._Scorer(ray_score._content(model), None, "score", False)
+    types = {"income": "double", "debt": "int64", "town": "string"}
+    ray_score._refuse_texts(scorer, types)
+    with pytest.raises(InputError, match="'debt' held numbers in training; the dataset holds string; convert it"):
+        ray_score._refuse_texts(scorer, types | {"debt": "string"})
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # Ray warns of itself
 def test_two_workers_of_a_real_ray_score_a_table(cluster: Any, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_bad_tables_are_refused_by_name() -> None:
     holed[3, 1] = np.nan
     for bad, target, word in (
         (holed, y, "NaN"), (x, y[:-1], "514 targets"), (x, np.where(y > 9, y, np.nan), "without a target"),
-        (x[:3], y[:3], "3 rows for 4 lanes"), (x[:, 0], y, "one row each"),
+        (x[:3], y[:3], "3 rows for 4 lanes"), (x[:, 0], y, "rows and columns"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=word):
             fit(model, bad, target, plan)
@@ -201,3 +201,12 @@ def test_bad_tables_are_refused_by_name() -> None:
         Lanes(plan, 100, 0, 3)
     with pytest.raises(InputError, match="stay finite"):
         fit(model, x * 1e30, y * 1e30, plan)
+
+
+@pytest.mark.parametrize(("world", "lanes", "batch"), [(3, 8, 256), (9, 8, 256), (16, 8, 64), (7, 1, 1)])
+def test_the_advice_for_lanes_is_a_plan_that_works(world: int, lanes: int, batch: int) -> None:
+    with pytest.raises(InputError, match="divides the number of lanes") as caught:
+        Lanes(FitPlan(lanes=lanes, batch=batch), 10_000, 0, world)
+    advice = dict(word.split("=") for word in str(caught.value).split("; use ")[1].rstrip(".").split(" and "))
+    plan = FitPlan(**{"batch": batch, **{name: int(value) for name, value in advice.items()}})
+    assert len(Lanes(plan, 10_000, 0, world).order(0)) > 0

@@ -7,6 +7,7 @@ float32 below 1e-4 (outputs are about 1).
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -59,8 +60,27 @@ def test_float32_stays_close_and_each_process_reads_its_own_rows_of_a_table_on_d
     x = np.random.default_rng(0).normal(size=(4099, 4)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
     np.save(tmp_path / "y.npy", np.maximum(x[:, 0], x[:, 1]) - x[:, 2])
-    one, two = (launch(tmp_path, processes, "--table", str(tmp_path)) for processes in (1, 2))
+    (tmp_path / "names.txt").write_text("a\nb\nc\nd\n")
+    own = ("--table", str(tmp_path), "--increasing", "a,b", "--decreasing", "c", "--loss", "squared")
+    one, two = (launch(tmp_path, processes, *own) for processes in (1, 2))
     assert distance(one, two) < 1e-4
+    assert two.slopes.feature_names == ("a", "b", "c", "d")
+    assert two.slopes.lower.tolist() == [0.0, 0.0, -2.0, -2.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [((), "add --increasing --decreasing --loss"),
+     (("--increasing", "a", "--decreasing", "", "--loss", "squared"), "has no x.npy")],
+)  # fmt: skip
+def test_a_table_of_the_users_has_promises_of_the_users(
+    arguments: tuple[str, ...], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["torchrun_fit.py", "--table", str(tmp_path), *arguments])
+    with pytest.raises(SystemExit):
+        runpy.run_path(str(EXAMPLE), run_name="__main__")
+    assert words in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -116,3 +136,54 @@ def test_processes_that_came_to_different_networks_say_so(monkeypatch: pytest.Mo
     monkeypatch.setattr("torch.distributed.all_gather", gather)
     with pytest.raises(InputError, match="rank 2 differ from rank 0"):
         everywhere_the_same("00" * 32, torch.device("cpu"))
+
+
+TOGETHER = """
+import sys
+import numpy as np, torch
+from monolip import SlopeBounds
+from monolip.errors import InputError
+from monolip.nn.fit import fit
+from monolip.nn.fit_group import process_group
+from monolip.nn.fit_plan import FitPlan
+from monolip.nn.fit_start import start_network
+
+torch.set_num_threads(1)
+with process_group() as (rank, world):
+    for case in ("nan", "missing", "rows", "plan", "width", "checkpoint", "fine"):
+        x = np.random.default_rng(0).normal(size=(64, 2))
+        y = x[:, 0].copy()
+        if rank == 1 and case in ("nan", "missing"):
+            (y if case == "nan" else x)[-1] = np.nan
+        if rank == 1 and case == "rows":
+            x, y = x[:40], y[:40]
+        plan = FitPlan(epochs=1 + (rank if case == "plan" else 0), batch=32)
+        model = start_network(SlopeBounds([0.0, 0.0], [1.0, 1.0]), hidden=(4 + 2 * rank if case == "width" else 4,))
+        try:
+            fit(model, x, y, plan, checkpoint=sys.argv[1] if case == "checkpoint" else None)
+            print(f"{case} on rank {rank}: fitted\\n", end="", flush=True)
+        except InputError as error:
+            print(f"{case} on rank {rank}: {error}\\n", end="", flush=True)
+        except ValueError as error:
+            print(f"{case} on rank {rank}: {type(error).__name__}\\n", end="", flush=True)
+"""
+
+
+def test_all_processes_begin_or_all_say_who_could_not(tmp_path: Path) -> None:
+    """Nobody waits for a process that gave up, even where the caller catches the error and goes on."""
+    program = tmp_path / "together.py"
+    program.write_text(TOGETHER)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(program)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, timeout=100, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = dict(line.split(": ", 1) for line in done.stdout.splitlines() if " on rank " in line.split(": ")[0])
+    assert len(said) == 14
+    assert "NaN or infinity in 1 of 32 rows" in said["nan on rank 1"]
+    assert "rank 1 could not (InputError: targets" in said["nan on rank 0"]
+    assert "rank 1 could not (InputError: features" in said["missing on rank 0"]
+    assert "rows of the table is 64 on rank 0 and 40 on rank 1" in said["rows on rank 0"]
+    assert "epochs is 2 on rank 1 and 1 on rank 0" in said["plan on rank 1"]
+    assert "parameters of the network" in said["width on rank 0"]
+    assert said["checkpoint on rank 0"] == said["checkpoint on rank 1"] == "CheckpointError"
+    assert said["fine on rank 0"] == said["fine on rank 1"] == "fitted"

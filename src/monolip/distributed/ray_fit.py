@@ -10,6 +10,7 @@ import math
 import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from monolip.distributed.bad_files import what_is_wrong_with_files
+from monolip.distributed.ray_rows import column_of, parts_by_lanes, refuse_unusable
 from monolip.distributed.worker_error import WorkerError
 from monolip.errors import InputError
 from monolip.frozen import FrozenNetwork
@@ -70,8 +72,8 @@ def fit_on_ray(
     `max_failures` times: the epochs of the last seconds are done again, with the same result.
 
     Args:
-        dataset: ray.data.Dataset with the target and a column for each feature name of `slopes`; numbers only. Every
-            worker holds its own share of the rows in memory.
+        dataset: ray.data.Dataset with the target and a column for each feature name of `slopes`; finite numbers only,
+            scaled to about 1. It is read before the workers start; each holds its own share of the rows in memory.
         target: name of the target column.
         slopes: the promise, with feature names.
         plan: how to train; the number of workers has to divide its lanes. device="cuda" gives each worker a GPU.
@@ -85,31 +87,67 @@ def fit_on_ray(
     train = import_module("ray.train")
     plan = plan or FitPlan()
     names = _features(dataset, slopes, target)
+    wanted = resources or {"CPU": 1}
+    _tell_of_missing_cpus(workers, wanted)
+    parts = _parts(dataset, names, target, plan, out_features, workers, f"{storage}/{name}")
     config = {
         "names": names, "target": target, "lower": slopes.lower.tolist(), "upper": slopes.upper.tolist(),
         "hidden": [int(width) for width in hidden], "out_features": int(out_features), "seed": int(seed),
-        "plan": asdict(plan), "n_rows": int(dataset.count()), "on_epoch": on_epoch,
+        "plan": asdict(plan), "n_rows": sum(int(part.count()) for part in parts), "on_epoch": on_epoch,
     }  # fmt: skip
     options = {"max_failures": max_failures, "storage_path": str(storage), "name": name}
-    trainer = _trainer(dataset, config, plan, workers, resources or {"CPU": 1}, options)
+    trainer = _trainer(parts, config, plan, wanted, options)
     try:
         result = trainer.fit()
     except train.TrainingFailedError as error:
-        wrong = what_is_wrong_with_files(dataset, [*names, target])
-        if wrong is not None:
-            raise WorkerError(
-                f"{wrong}, and call again with the same storage and name: the checkpoint in {storage}/{name} is whole."
-            ) from error
         raise WorkerError(
             f"a fit on Ray may lose workers {max_failures} times; it lost them once more: {_short(error)}; repair what "
-            f"they name and call again with the same storage and name: the last checkpoint under {storage}/{name} is "
-            "whole, and the fit goes on from it."
+            f"they name and call again{_kept(f'{storage}/{name}')}."
         ) from error
     return _result(result)
 
 
+def _parts(
+    dataset: Any, names: list[str], target: str, plan: FitPlan, out_features: int, workers: int, run: str
+) -> list[Any]:
+    """Rows for each worker. What is wrong with them is told before a worker starts, and no start is repeated for it."""
+    try:
+        parts = parts_by_lanes(dataset, plan, workers)
+        refuse_unusable(parts, names, target, plan, out_features)
+    except Exception as error:
+        wrong = what_is_wrong_with_files(dataset, [*names, target])
+        if wrong is not None:
+            raise WorkerError(f"{wrong}, and call again{_kept(run)}.") from error
+        if isinstance(error, InputError):
+            raise
+        raise WorkerError(
+            f"a fit on Ray reads its table first; Ray could not: {_short(error)}; repair what it names and call "
+            f"again{_kept(run)}."
+        ) from error
+    return parts
+
+
+def _kept(run: str) -> str:
+    """Whether there is something to go on from; where the folder is not of this machine, nobody knows here."""
+    if "://" not in run and not any(Path(run).rglob(STATE)):
+        return ": no checkpoint was written yet, so that it begins anew"
+    sure = "the last checkpoint" if "://" not in run else "a checkpoint"
+    return f" with the same storage and name: {sure} under {run} is whole, and the fit goes on from it"
+
+
+def _tell_of_missing_cpus(workers: int, resources: dict[str, float]) -> None:
+    ray = import_module("ray")
+    there = ray.cluster_resources().get("CPU", 0.0) if ray.is_initialized() else math.inf
+    if workers * resources.get("CPU", 1.0) > there:
+        warnings.warn(
+            f"every worker has CPUs of its own; {workers} workers of {resources.get('CPU', 1.0):g} need more than the "
+            f"{there:g} of this cluster; the fit waits until machines join it, or use fewer workers.",
+            stacklevel=3,
+        )
+
+
 def _trainer(
-    dataset: Any, config: dict[str, Any], plan: FitPlan, workers: int, resources: dict[str, float], run: dict[str, Any]
+    parts: list[Any], config: dict[str, Any], plan: FitPlan, resources: dict[str, float], run: dict[str, Any]
 ) -> Any:
     train = import_module("ray.train")
     failures = train.FailureConfig(max_failures=run.pop("max_failures"))
@@ -117,13 +155,13 @@ def _trainer(
         _work,
         train_loop_config=config,
         scaling_config=train.ScalingConfig(
-            num_workers=workers, use_gpu=plan.device == "cuda", resources_per_worker=resources
+            num_workers=len(parts), use_gpu=plan.device == "cuda", resources_per_worker=resources
         ),
         run_config=train.RunConfig(
             failure_config=failures, checkpoint_config=train.CheckpointConfig(num_to_keep=2), **run
         ),
-        datasets={"train": dataset},
-        dataset_config=_by_lanes(plan, config["n_rows"]),
+        datasets={str(rank): part for rank, part in enumerate(parts)},
+        dataset_config=train.DataConfig(datasets_to_split=[]),  # worker k reads the k-th one
     )
 
 
@@ -140,22 +178,6 @@ def _features(dataset: Any, slopes: SlopeBounds, target: str) -> list[str]:
     if missing:
         raise InputError(f"every feature and the target is a column; {missing[:5]} are not; got {schema.names[:20]}.")
     return names
-
-
-def _by_lanes(plan: FitPlan, n_rows: int) -> Any:
-    """Worker k gets the rows its lanes cover, in the table's order: that makes the batches those of one process."""
-
-    def configure(self: Any, datasets: Any, world_size: int, *args: Any, **kwargs: Any) -> Any:
-        from monolip.nn.fit_lanes import Lanes
-
-        whole = datasets["train"].copy(datasets["train"])
-        whole.context.execution_options.preserve_order = True
-        cuts = [Lanes(plan, n_rows, rank, world_size).rows.start for rank in range(1, world_size)]
-        whole = whole.materialize()
-        parts = whole.split_at_indices(cuts) if cuts else [whole]
-        return [{"train": part.iterator()} for part in parts]
-
-    return type("ByLanes", (import_module("ray.train").DataConfig,), {"configure": configure})()
 
 
 def _work(config: dict[str, Any]) -> None:
@@ -207,33 +229,11 @@ def _work(config: dict[str, Any]) -> None:
 
 def _rows(names: list[str], target: str, rank: int) -> tuple[Any, Any]:
     xs, ys = [], []
-    for batch in (
-        import_module("ray.train").get_dataset_shard("train").iter_batches(batch_size=None, batch_format="numpy")
-    ):
-        xs.append(np.column_stack([_numbers(batch, name, rank).astype(np.float32) for name in names]))
-        ys.append(_numbers(batch, target, rank))
+    part = import_module("ray.train").get_dataset_shard(str(rank))
+    for batch in part.iter_batches(batch_size=None, batch_format="numpy"):
+        xs.append(np.column_stack([column_of(batch, name).astype(np.float32) for name in names]))
+        ys.append(column_of(batch, target))
     return np.concatenate(xs), np.concatenate(ys)
-
-
-def _numbers(batch: dict[str, Any], name: str, rank: int) -> Any:
-    """A column of a block; one that is missing there (a partition with another schema) or holds no numbers is named."""
-    if name not in batch:
-        raise InputError(
-            f"every part of the table has the same columns; worker {rank} read a part without {name!r} (it has "
-            f"{sorted(batch)[:20]}); repair that file, or leave it out."
-        )
-    values = np.asarray(batch[name])
-    if values.dtype.kind not in "biuf":
-        raise InputError(
-            f"columns of a fit hold numbers; worker {rank} read {values.dtype} in {name!r}; convert it, or encode its "
-            "categories first."
-        )
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise InputError(
-            f"columns of a fit hold finite numbers; worker {rank} read {int((~np.isfinite(values)).sum())} missing or "
-            f"infinite values in {name!r}; replace them first."
-        )
-    return values
 
 
 def _result(result: Any) -> RayFit:

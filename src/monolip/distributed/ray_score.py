@@ -14,6 +14,7 @@ import numpy as np
 
 from monolip.errors import InputError
 from monolip.frozen import FrozenNetwork
+from monolip.input_columns import CategoryColumn
 
 __all__ = ["score_on_ray"]
 
@@ -44,18 +45,35 @@ def score_on_ray(
     """
     content = _content(model)
     scorer = _Scorer(content, features, output, probability)  # here too: a bad model or column is known at once
-    missing = [name for name in scorer.features if name not in dataset.schema().names]
+    schema = dataset.schema()
+    missing = [name for name in scorer.features if name not in schema.names]
     if missing:
-        raise InputError(
-            f"every feature of the model is a column; {missing[:5]} are not; got {dataset.schema().names[:20]}."
-        )
+        raise InputError(f"every feature of the model is a column; {missing[:5]} are not; got {schema.names[:20]}.")
+    _refuse_texts(scorer, dict(zip(schema.names, map(str, schema.types), strict=True)))
     return dataset.map_batches(
         _Scorer,
         fn_constructor_args=(content, features, output, probability),
         batch_format="pyarrow",
         batch_size=batch_size,
-        concurrency=workers,
+        compute=_pool(workers),
     )
+
+
+def _refuse_texts(scorer: _Scorer, types: dict[str, str]) -> None:
+    """Before the first row is read; what other types hold is seen by the model itself."""
+    inputs = getattr(scorer.model, "frozen_", scorer.model).inputs
+    labels = {c.name for c in inputs.columns if isinstance(c, CategoryColumn)} if inputs is not None else set()
+    for name in scorer.features:
+        if name not in labels and types[name] in ("string", "large_string"):
+            raise InputError(
+                f"{name!r} held numbers in training; the dataset holds {types[name]}; convert it (a key of folders: by "
+                f'read_parquet(..., partitioning=Partitioning("hive", field_types={{{name!r}: int}}))).'
+            )
+
+
+def _pool(workers: int | tuple[int, int]) -> Any:
+    pool = import_module("ray.data").ActorPoolStrategy
+    return pool(size=workers) if isinstance(workers, int) else pool(min_size=workers[0], max_size=workers[1])
 
 
 def _content(model: Any) -> bytes:

@@ -24,6 +24,7 @@ from .fit_loss import as_target
 from .fit_plan import FitPlan
 from .fit_state import load_state, save_state
 from .fit_steps import Stepper
+from .fit_together import begin_together
 
 __all__ = ["Epoch", "Fit", "fit"]
 
@@ -87,7 +88,7 @@ def fit(
         >>> done.losses[-1] < done.losses[0], done.network.slopes.contains(done.network.slope_range[0].T)
         (True, True)
     """
-    run = _Run(model, plan or FitPlan(), x, y, n_rows)
+    run = _begun(model, plan or FitPlan(), x, y, n_rows)
     if checkpoint is not None:
         run.resume(checkpoint)
     try:
@@ -100,6 +101,20 @@ def fit(
     finally:
         run.stepper.close()
     return run.result()
+
+
+def _begun(model: nn.Module, plan: FitPlan, x: Any, y: Any, n_rows: int | None) -> _Run:
+    """All processes begin, or none does: a process that waited for one that gave up would wait for ever."""
+    facts = {**plan.record(), "rows of the table": len(x) if n_rows is None else n_rows}
+    facts["parameters of the network"] = sum(parameter.numel() for parameter in model.parameters())
+    try:
+        run = _Run(model, plan, x, y, n_rows)
+    except Exception as error:
+        begin_together(facts, error)
+        raise
+    begin_together(facts)
+    run.begin()
+    return run
 
 
 class _Run:
@@ -122,10 +137,14 @@ class _Run:
         kind = torch.bfloat16 if plan.precision == "bf16" and self.device.type == "cuda" else like.dtype
         inputs = _inputs(rows, like.dtype).to(self.device).to(kind)
         targets = as_target(target, plan, int(getattr(model, "out_features", 1)), like).to(self.device)
-        self.stepper = Stepper(model, plan, self.lanes, inputs, targets)
+        self.rows = inputs, targets
         self.losses: list[float] = []
         self.times: list[float] = []
         self.saved = -math.inf
+
+    def begin(self) -> None:
+        """Apart from the rest: the processes of a group meet here for the first time."""
+        self.stepper = Stepper(self.model, self.plan, self.lanes, *self.rows)
 
     def resume(self, path: str | PathLike[str]) -> None:
         optimiser, n_rows = self.stepper.optimiser, self.lanes.n_rows
@@ -185,9 +204,13 @@ def _inputs(rows: Any, dtype: torch.dtype) -> Tensor:
     # torch warns of arrays it may not write to, such as files mapped into memory: those are copied
     values = rows if isinstance(rows, Tensor) else torch.as_tensor(np.require(rows, requirements=["C", "W"]))
     values = values.to(dtype)
-    if values.dim() != 2 or not bool(values.isfinite().all()):
+    if values.dim() != 2:
         raise InputError(
-            f"features are finite numbers, one row each; got shape {tuple(values.shape)}, or NaN or infinity in it; "
-            "replace missing values first."
+            f"features are a table of rows and columns; got shape {tuple(values.shape)}; reshape it to two dimensions."
+        )
+    if not bool(values.isfinite().all()):
+        raise InputError(
+            f"features are finite numbers; got NaN or infinity in {int((~values.isfinite()).any(1).sum())} of "
+            f"{len(values)} rows; replace missing values first."
         )
     return values

@@ -40,12 +40,19 @@ class Lanes:
         if lanes % self.world:
             raise InputError(
                 f"the number of processes divides the number of lanes, so that each gets equally many; got "
-                f"{self.world} processes, lanes={lanes}; use lanes={self.world * max(1, round(lanes / self.world))}."
+                f"{self.world} processes, lanes={lanes}; use {self._fitting()}."
             )
         if self.n_rows < lanes:
             raise InputError(
                 f"every lane needs a row; got {self.n_rows} rows for {lanes} lanes; give more rows, or fewer lanes."
             )
+
+    def _fitting(self) -> str:
+        """Lanes the processes divide, and the batch that goes with them."""
+        lanes, batch = self.world * max(1, round(self.plan.lanes / self.world)), self.plan.batch
+        if batch % lanes == 0:
+            return f"lanes={lanes}"
+        return f"lanes={lanes} and batch={lanes * max(1, round(batch / lanes))}"
 
     def _start(self, lane: int) -> int:
         return self.n_rows * lane // self.plan.lanes

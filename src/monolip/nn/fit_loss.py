@@ -84,10 +84,15 @@ def as_target(y: Any, plan: FitPlan, n_outputs: int, like: Tensor) -> Tensor:
         return target.long()
     target = target.to(like.dtype)
     target = target[:, None] if target.dim() == 1 else target
-    if target.dim() != 2 or target.shape[1] != n_outputs or not bool(target.isfinite().all()):
+    if target.dim() != 2 or target.shape[1] != n_outputs:
         raise InputError(
-            f"targets are finite numbers, one a row and output ({n_outputs} outputs); got shape "
-            f"{tuple(target.shape)}; remove rows without a target."
+            f"targets are numbers, one a row and output ({n_outputs} outputs); got shape {tuple(target.shape)}; give "
+            "the network as many outputs, or choose among the targets."
+        )
+    if not bool(target.isfinite().all()):
+        raise InputError(
+            f"targets are finite numbers; got NaN or infinity in {int((~target.isfinite()).any(1).sum())} of "
+            f"{len(target)} rows; remove rows without a target."
         )
     if plan.loss == "logistic" and not bool(((target >= 0) & (target <= 1)).all()):
         raise InputError("logistic targets lie between 0 and 1; got others; encode the two classes as 0 and 1.")

@@ -115,11 +115,20 @@ def _read(path: Path) -> bytes:
 
 def _bytes_for_all(path: Path, device: torch.device) -> bytes:
     rank, world = rank_and_world()
-    data = _read(path) if rank == 0 and path.exists() else b""
+    data, failed = b"", None
+    try:
+        data = _read(path) if rank == 0 and path.exists() else b""
+    except (OSError, CheckpointError) as error:
+        failed = error
+    if world > 1:
+        length = torch.tensor([len(data) if failed is None else -1], dtype=torch.int64, device=device)
+        dist.broadcast(length, 0)
+        if rank > 0 and length < 0:
+            raise CheckpointError(f"rank 0 reads the checkpoint for all; it could not read {path}; see its message.")
+    if failed is not None:
+        raise failed
     if world == 1:
         return data
-    length = torch.tensor([len(data)], dtype=torch.int64, device=device)
-    dist.broadcast(length, 0)
     content = torch.zeros(int(length), dtype=torch.uint8, device=device)
     if rank == 0 and data:
         content.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
