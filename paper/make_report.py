@@ -9,7 +9,8 @@ A section is Markdown with {{places}}:
     {{toy:seconds|.0f}}                       a field of the file itself (command, versions, machine, seconds)
     {{section.toy}}                           a link to a section, by its title
 
-Where the results of an experiment are not there, its places say so.
+Where the results of an experiment are not there, its places say so; where they were made without a data set, so do
+those places that need it.
 """
 
 from __future__ import annotations
@@ -76,8 +77,13 @@ def fill(place: re.Match[str]) -> str:
     if mark == "." and path in tables(name):
         return tables(name)[path].strip("\n")
     value: Any = results["numbers"] if mark == "." else results
-    for step in path.split("."):
-        value = value[int(step)] if isinstance(value, list) else value[step]
+    try:
+        for step in path.split("."):
+            value = value[int(step)] if isinstance(value, list) else value[step]
+    except (KeyError, IndexError):
+        if absent := results["numbers"].get("missing"):  # what was not run has no numbers
+            return f"(missing: {', '.join(absent)})"
+        raise
     return format(value, form or "")
 
 

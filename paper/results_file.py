@@ -16,9 +16,11 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from paper.missing_data import DamagedDataError
 
 __all__ = ["PAPER", "ROOT", "figure_path", "read_results", "recording", "results_path", "write_results"]
 
@@ -49,7 +51,7 @@ def recording(name: str, *, fast: bool, packages: tuple[str, ...] = ("monolip", 
     yield numbers
     content = {
         "command": f"python paper/run.py {'--fast ' if fast else ''}{name}",
-        "versions": {"python": platform.python_version(), **{package: version(package) for package in packages}},
+        "versions": {"python": platform.python_version(), **{package: _version(package) for package in packages}},
         "machine": {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()},
         "seconds": round(time.perf_counter() - begun, 1),
         "cpu_seconds": round(time.process_time() - cpu, 1),
@@ -62,7 +64,9 @@ def write_results(name: str, content: dict[str, Any], *, fast: bool = False) -> 
     """The whole file; for results that were read, and completed."""
     path = results_path(name, fast=fast)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_text(content), encoding="utf-8")
+    part = path.with_suffix(".part")  # whole or not at all: what was there before stays until the new file is complete
+    part.write_text(_text(content), encoding="utf-8")
+    os.replace(part, path)
 
 
 def _text(content: dict[str, Any]) -> str:
@@ -74,9 +78,28 @@ def _text(content: dict[str, Any]) -> str:
 
 
 def read_results(name: str, *, fast: bool = False) -> dict[str, Any]:
-    """The whole file, with "numbers" inside."""
-    content: dict[str, Any] = json.loads(results_path(name, fast=fast).read_text(encoding="utf-8"))
+    """The whole file, with "numbers" inside; one that is damaged is named."""
+    path = results_path(name, fast=fast)
+    content: Any = None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        said = 'no dictionary with "numbers" inside'
+    except ValueError as error:  # of the JSON, or of its encoding
+        said = f"{type(error).__name__}: {error}"
+    if not isinstance(content, dict) or not isinstance(content.get("numbers"), dict):
+        command = f"python paper/run.py {'--fast ' if fast else ''}{name}"
+        raise DamagedDataError(
+            f"results must be a JSON file as the runner writes it; {path} gave {said}; make it again: `{command}`"
+        )
     return content
+
+
+def _version(package: str) -> str:
+    """A machine with a GPU may run monolip from its source, which has no metadata."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "from source, not installed"
 
 
 def _processor() -> str:

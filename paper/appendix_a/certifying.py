@@ -92,7 +92,7 @@ def merge(file: Path) -> list[str]:
 
 def main(folder: Path, names: Sequence[str], *, fast: bool) -> None:
     """Writes certificates.json into the folder; the networks, too large to keep, into a temporary one."""
-    sets, missing = read_sets(small=fast)
+    sets, missing, _ = read_sets(small=fast)
     if absent := [missing[set_of(name)] for name in names if set_of(name) not in sets]:
         raise MissingDataError(absent[0])
     tasks = [make_task(name, sets[set_of(name)]) for name in names]

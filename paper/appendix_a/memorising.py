@@ -50,7 +50,7 @@ def _memorise(task: Task, recipe: Recipe, device: str, seed: int) -> Memorised:
     right = run.train(begun)
     phases["trained"] = _now(device) - begun
     network, exact, margins = run.exact()
-    while exact < run.count and right == run.count and _now(device) - begun < recipe.seconds:  # right by rounding alone
+    while exact < run.count and right == run.count and not run.ended(_now(device) - begun):  # right by rounding alone
         right = run.train(begun, at_least=1)
         network, exact, margins = run.exact()
     run.stepper.close()
@@ -111,12 +111,16 @@ class _Run:
             seconds = _now(self.device) - begun
             self.curve.append((seconds, self.steps * batch / self.count, right))
             done = right == self.count and rounds >= at_least
-            if done or seconds > recipe.seconds or self.steps >= recipe.steps:
+            if done or self.ended(seconds):
                 return right
             self.stepper.rate(self._share(1.0 - right / self.count))
             self.stepper.run(self._draw(unsure, batch))
             self.steps += recipe.round_steps
             rounds += 1
+
+    def ended(self, seconds: float) -> bool:
+        """Whether a limit of the recipe is reached."""
+        return seconds > self.recipe.seconds or self.steps >= self.recipe.steps
 
     def _share(self, error: float) -> float:
         warm = min(1.0, (self.steps + 1) / self.recipe.warm_up) if self.recipe.warm_up else 1.0

@@ -46,7 +46,7 @@ def main(fast: bool) -> None:
         chest = chest._replace(images=np.ascontiguousarray(chest.images[:, :: SMALL["every"], :: SMALL["every"]]))
     epochs, seeds = (SMALL["epochs"], SMALL["seeds"]) if fast else (EPOCHS, SEEDS)
     device = "cuda" if cuda else "cpu"
-    with recording("end_to_end", fast=fast, packages=("numpy", "torch")) as numbers:
+    with recording("end_to_end", fast=fast, packages=("monolip", "numpy", "torch")) as numbers:
         numbers |= {
             "device": torch.cuda.get_device_name() if cuda else "CPU",
             "substitute": chest.substitute,

@@ -16,7 +16,11 @@ __all__ = ["Block", "ResNet18", "load_resnet18", "read_backbone"]
 
 BACKBONE = "resnet18/resnet18_imagenet_backbone.safetensors"
 SHA256 = "0ef69ecff2568e0056dcea8e0f43033d1d2c11445c6f4831e8650a0603df2232"
-HOW = "save an ImageNet-trained ResNet18 without fc, under torchvision's names, as safetensors under that name."
+HOW = (
+    "this file, half precision with statistics of BatchNorm estimated again, is not public and cannot be rebuilt bit "
+    "for bit, so for results that are close save the weights of download.pytorch.org/models/resnet18-f37072fd.pth "
+    "without fc as safetensors under that name and set SHA256 in paper/end_to_end/resnet18.py to its checksum"
+)
 
 
 class Block(nn.Module):

@@ -45,7 +45,7 @@ def main(*, fast: bool) -> None:
     """Writes section_3_2.json."""
     torch.set_num_threads(1)
     size = FAST if fast else FULL
-    with recording("section_3_2", fast=fast, packages=("numpy", "torch")) as numbers:
+    with recording("section_3_2", fast=fast, packages=("monolip", "numpy", "torch")) as numbers:
         names = list(list_sets())[: size.sets]
         tables = [read_splits(name, size.seeds) for name in names]
         numbers |= {"lambda": LAMBDA, **asdict(size), "sets": names}

@@ -6,7 +6,7 @@ from typing import Any
 
 from paper.datasets.data_set import DataSet
 from paper.fingerprint import fingerprint
-from paper.missing_data import MissingDataError
+from paper.missing_data import DamagedDataError, MissingDataError
 from paper.results_file import recording
 from paper.table1.honest_protocol import KEEP, METHODS, WIDE, run_honest
 from paper.table1.paper_protocol import run_paper, run_paper_penalty, run_paper_trees, variants
@@ -29,11 +29,14 @@ def main(fast: bool) -> None:
     packages = ("monolip", "numpy", "scikit-learn", "lightgbm", "xgboost", "torch")
     with recording("table1", fast=fast, packages=packages) as numbers:
         missing: dict[str, str] = {}
+        damaged: list[str] = []
         for task in tasks:
             try:
                 numbers[task.entry] = entry(task, units, fast)
-            except MissingDataError as absent:
+            except (MissingDataError, DamagedDataError) as absent:
                 missing[task.entry] = str(absent)
+                if isinstance(absent, DamagedDataError):
+                    damaged.append(task.entry)
                 print(f"[table1] {task.entry} skipped: {absent}", flush=True)
         found = [value for key, value in numbers.items() if key not in missing]
         verdicts = [verdict(value["honest"], value["metric"]) for value in found]
@@ -42,9 +45,12 @@ def main(fast: bool) -> None:
         numbers["unit_cpu_seconds"] = units.cpu_seconds
         numbers["penalty_falls"] = sum(value["honest"]["gradient penalty"][0]["affected"] > 0 for value in found)
         numbers["missing"] = missing
+        if damaged:  # the runner ends with exit code 1
+            numbers["damaged"] = damaged
         numbers["code"] = code_of("honest", "monolip")
         if len(missing) == len(tasks):
-            raise MissingDataError("; ".join(missing.values()))
+            error = DamagedDataError if damaged else MissingDataError
+            raise error(" | ".join(why.rstrip(".") for why in missing.values()))
 
 
 def entry(task: Task, units: Units, fast: bool) -> dict[str, Any]:

@@ -51,13 +51,17 @@ def _data(entries: dict[str, Any], missing: dict[str, str]) -> str:
         if found is None:
             rows.append([entry, f"missing: {missing.get(entry, 'not run')}", "", "", "", ""])
         elif " mini" not in entry:
-            data = found.get("stated data", found["data"])
-            label = f"{100 * data['positive']:.1f} % positive" if "positive" in data else f"mean {data['mean']:.2f}"
-            rows.append([
-                _label(entry, found), f"{data['rows']:,}", data["columns"], data["constrained"], label,
-                found["substitute"] or "the paper's",
-            ])  # fmt: skip
+            source = found["substitute"] or "the paper's"
+            rows.append(_described(_label(entry, found), found["data"], source))
+            if "stated data" in found:
+                rows[-1][0] += ", as published (`paper`)"
+                rows.append(_described(f"{entry}, as stated (`honest`)", found["stated data"], "the same files"))
     return table(["data", "rows", "columns", "constrained", "target", "source"], rows)
+
+
+def _described(label: str, data: dict[str, Any], source: str) -> list[str]:
+    target = f"{100 * data['positive']:.1f} % positive" if "positive" in data else f"mean {data['mean']:.2f}"
+    return [label, f"{data['rows']:,}", data["columns"], data["constrained"], target, source]
 
 
 def _missing(entry: str, columns: int) -> list[str]:

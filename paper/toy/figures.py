@@ -23,8 +23,9 @@ def _panel(axis: Any, shown: np.ndarray, data: dict[str, Any], fits: dict[str, A
         curves = np.array([one["curve"] for one in fits[name]])
         axis.plot(shown, curves.T, color=MODELS[name], linewidth=0.6, alpha=0.35)
         axis.plot(shown, curves.mean(axis=0), color=MODELS[name], linewidth=2.2, label=label)
-    convex = np.mean([one["curve"] for one in fits["convex"]], axis=0)
-    axis.plot(shown, convex, "--", color=MODELS["convex"], linewidth=1.5, label="convex form")
+    convex = np.array([one["curve"] for one in fits["convex"]])
+    axis.plot(shown, convex.T, "--", color=MODELS["convex"], linewidth=0.5, alpha=0.35)
+    axis.plot(shown, convex.mean(axis=0), "--", color=MODELS["convex"], linewidth=1.5, label="convex form")
     truth = np.tanh(2.0 * shown) + 0.1 * shown
     axis.plot(shown, truth, ":", color="black", linewidth=1.1, label="truth")
     axis.plot(x, y, "o", color=COLOURS["purple"], markersize=3.4, markeredgewidth=0, label="data")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from paper.datasets.files import find
+from paper.appendix_a.images import read_images
 from paper.what_was_wrong.finding import Finding
 
 __all__ = ["cifar100_twins", "loan_split", "must_be_wrong", "twins"]
 
-HOW = "see paper/appendix_a: the five lossless mosaics of the CIFAR-100 training set and labels.npz."
 PRINTED = {"train": 418_697, "test": 70_212}  # sizes the published loader gives
 
 
@@ -53,16 +52,9 @@ def must_be_wrong(groups: list[NDArray[np.int64]], labels: NDArray[np.int64]) ->
 
 
 def cifar100_twins(fast: bool) -> Finding:
-    from PIL import Image
-
-    parts = []
-    for number in range(1 if fast else 5):
-        mosaic = np.array(Image.open(find(f"cifar100/train_{number}.webp", HOW)).convert("RGB"))
-        tiles = mosaic.reshape(100, 32, 100, 32, 3).transpose(0, 2, 1, 3, 4)
-        parts.append(np.ascontiguousarray(tiles.reshape(-1, 32 * 32 * 3)))
-    images = np.vstack(parts)
-    with np.load(find("cifar100/labels.npz", HOW), allow_pickle=False) as arrays:
-        labels = arrays["train"][: len(images)].astype(np.int64)
+    found = read_images("cifar100")
+    count = 10_000 if fast else len(found.labels)
+    images, labels = found.pixels[:count], found.labels[:count]
     groups = twins(images)
     pairs, wrong = len(groups), must_be_wrong(groups, labels)
     conflicts = sum(len(set(labels[rows].tolist())) > 1 for rows in groups)

@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 GOOD = ["fit", "good.csv", "-t", "y"]
 WRONG = [  # words, exit code, what the line says
     (["fit", "absent.csv", "-t", "y"], 3, "'absent.csv', which does not"),
-    (["fit", ".", "-t", "y"], 3, "cut.arrow cannot be read"),
+    (["fit", ".", "-t", "y"], 3, "bytes.csv, whose rows would be left out"),
     (["fit", "header.csv", "twice.csv", "-t", "y"], 2, "one quoted pattern ('data/*.parquet') or their folder"),
     (["fit", "empty.csv", "-t", "y"], 3, "is empty"),
     (["fit", "header.csv", "-t", "y"], 3, "a header with 3 columns only"),

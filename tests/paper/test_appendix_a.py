@@ -126,6 +126,19 @@ def test_one_task_is_told_as_json_and_its_certificate_is_checked(tmp_path):
     assert facts["checker"].startswith("PROVED")
 
 
+def test_a_small_run_is_limited_by_steps_and_says_what_it_misses(tmp_path, capsys):
+    from paper.appendix_a.experiment import SMALL as FAST
+
+    assert FAST["seconds"] > 1e6  # the clock decides nothing
+    task = make_task("mnist random", small_images())
+    told = one_task(task, SMALL.but(width=8, seconds=1e9, steps=40), "cpu", 1, 20, tmp_path / "network.safetensors")
+    (run,) = told["runs"]
+    assert run["steps"] == 40
+    wrong = told["attainable"] - run["right"]
+    assert wrong > 0
+    assert f"misses its maximum: {wrong} of {told['attainable']} still wrong" in capsys.readouterr().out
+
+
 def certified(tmp_path):
     """What `certify_tasks` writes about two small networks."""
     tasks = [make_task(name, small_images(values=8)) for name in ("cifar101 threshold", "cifar100 true")]

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
-from paper.missing_data import MissingDataError, data_file
-from paper.results_file import PAPER, read_results, recording
+from paper.missing_data import DamagedDataError, MissingDataError, data_file
+from paper.results_file import PAPER, read_results, recording, results_path, write_results
 from paper.run import EXPERIMENTS
 
 from paper import make_report
@@ -157,3 +157,53 @@ def test_one_failing_experiment_does_not_stop_the_others(
     assert "failed: 1 of 2: lhc" in out
     monkeypatch.setattr("sys.argv", ["run.py", "--fast", "toy"])
     assert runner.main() == 0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "end"),
+    [
+        ({"missing": {}}, "done"),
+        ({"missing": {"compas": "no file"}}, "done in part"),
+        ({"missing": {"compas": "bad"}, "damaged": ["compas"]}, "failed"),
+    ],
+)
+def test_the_end_of_a_run_says_what_was_left_out(
+    numbers: dict[str, object], end: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    class Part:
+        @staticmethod
+        def main(fast: bool) -> None:
+            write_results("toy", {"numbers": numbers}, fast=fast)
+
+    monkeypatch.setattr("paper.results_file.ROOT", tmp_path)
+    monkeypatch.setattr(runner, "import_module", lambda name: Part)
+    monkeypatch.setattr("sys.argv", ["run.py", "--fast", "toy"])
+    assert runner.main() == (end == "failed")
+    out = capsys.readouterr().out
+    assert f"{end}: 1 of 1: toy" in out
+    assert ("compas" in out) == (end != "done")
+
+
+def test_results_are_replaced_whole_and_damaged_ones_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("paper.results_file.ROOT", tmp_path)
+    write_results("toy", {"numbers": {"a": 1}}, fast=True)
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_results("toy", {"numbers": {"a": float("nan")}}, fast=True)
+    assert read_results("toy", fast=True) == {"numbers": {"a": 1}}
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr("paper.results_file.os.replace", stop)
+        with pytest.raises(KeyboardInterrupt):
+            write_results("toy", {"numbers": {"a": 2}}, fast=True)
+    assert read_results("toy", fast=True) == {"numbers": {"a": 1}}
+    path = results_path("toy", fast=True)
+    for content in (path.read_bytes()[:-5], b"\xff", b"[]", b"{}"):
+        path.write_bytes(content)
+        with pytest.raises(
+            DamagedDataError, match=r"toy\.json gave .*; make it again: `python paper/run\.py --fast toy`"
+        ):
+            read_results("toy", fast=True)

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import click
 
-from monolip.errors import MissingExtraError, MonolipError
+from monolip.errors import CheckpointError, MissingExtraError, MonolipError
 
 __all__ = ["Exit", "FindingError", "explain_error", "one_line"]
 
@@ -61,6 +61,8 @@ def explain_error(error: BaseException, verb: str | None) -> tuple[Exit, str]:
         return Exit.USAGE, f"{line}; see {place}"
     if isinstance(error, MissingExtraError):
         return Exit.MISSING, one_line(error)
+    if isinstance(error, CheckpointError) and isinstance(error.__cause__, OSError):
+        return Exit.SYSTEM, one_line(error)
     if isinstance(error, MonolipError):
         return Exit.INPUT, _in_our_words(one_line(error))
     if isinstance(error, FileNotFoundError):

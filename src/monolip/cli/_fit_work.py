@@ -173,7 +173,7 @@ def _checkpoint(plan: FitPlan, prepared: Prepared, bar: FitBar) -> Any:
     try:
         return Checkpoint(plan.checkpoint, _facts(plan, prepared), on_progress=bar.update)
     except CheckpointError as error:
-        raise CheckpointError(str(error).replace("start afresh", "pass --restart to begin again")) from None
+        raise CheckpointError(str(error).replace("start afresh", "pass --restart to begin again")) from error.__cause__
 
 
 def estimator_of(plan: FitPlan, prepared: Prepared) -> Any:

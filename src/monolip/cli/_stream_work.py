@@ -51,7 +51,7 @@ def carry_out_stream(plan: FitPlan) -> Fit:
             left = LeftOut(share, plan.seed)
             resumed, interrupted = _fit(plan, model, source, names, left, bar)
         except (InputError, CheckpointError) as error:
-            raise type(error)(_in_our_words(str(error))) from None
+            raise type(error)(_in_our_words(str(error))) from error.__cause__
         replaced, kept = plan.output.exists(), _kept(plan.checkpoint)
         model.save(through_links(plan.output))
         write_output(plan.certificate, (model.certificate_.to_json() + "\n").encode())

@@ -180,8 +180,8 @@ def _keep(path: Path, data: bytes) -> None:
         write_whole(path, data)
     except OSError as error:
         raise CheckpointError(
-            f"a checkpoint is written whole; {path} could not be: {error.strerror or error}; make room (or the folder) "
-            "and run the fit again with the same arguments: it goes on from what was kept."
+            f"a checkpoint is written whole; {path} could not be: {error.strerror or error}; free some space (or make "
+            "its folder) and run the fit again with the same arguments: it goes on from what was kept."
         ) from error
 
 
