@@ -128,7 +128,7 @@ def test_a_folder_that_is_removed_meanwhile(tmp_path, monkeypatch):
 
     monkeypatch.setattr(checkpoints, "write_whole", gone)
     refused(
-        "could not be: No such file or directory; make room",
+        "could not be: No such file or directory; free some space",
         lambda: model().fit_stream(folder, "y", checkpoint=kept),
         CheckpointError,
     )

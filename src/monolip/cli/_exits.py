@@ -61,7 +61,7 @@ def explain_error(error: BaseException, verb: str | None) -> tuple[Exit, str]:
         return Exit.USAGE, f"{line}; see {place}"
     if isinstance(error, MissingExtraError):
         return Exit.MISSING, one_line(error)
-    if isinstance(error, CheckpointError) and isinstance(error.__cause__, OSError):
+    if isinstance(error, CheckpointError) and _is_full(error.__cause__):
         return Exit.SYSTEM, one_line(error)
     if isinstance(error, MonolipError):
         return Exit.INPUT, _in_our_words(one_line(error))
@@ -107,6 +107,10 @@ def _as_toml(order: str) -> str:
     return f"write its order, from low to high, in a constraints file: a line [ordered], then {key} = [{listed}]"
 
 
+def _is_full(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def _name(error: OSError) -> str:
     return repr(os.fspath(error.filename)) if error.filename is not None else "one"
 
@@ -114,5 +118,5 @@ def _name(error: OSError) -> str:
 def _system(error: OSError) -> str:
     reason = (error.strerror or one_line(error) or type(error).__name__).lower()
     place = "" if error.filename is None else f" for {_name(error)}"
-    remedy = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "choose another place with --output"
+    remedy = "free some space" if _is_full(error) else "choose another place with --output"
     return f"the system must let this file be read or written; got '{reason}'{place}; {remedy}, or change permissions"
