@@ -10,6 +10,7 @@ __all__ = ["API", "api_page"]
 API = {
     "api/estimators.md": ("Estimators", "monolip.estimators"),
     "api/core.md": ("Slopes and networks", "monolip"),
+    "api/engine.md": ("Training one network", "monolip.engine"),
     "api/nn.md": ("PyTorch modules", "monolip.nn"),
     "api/certify.md": ("Certificates, robustness, audit", "monolip.certify"),
     "api/export.md": ("Export and import", "monolip.export"),

@@ -13,8 +13,12 @@ import monolip
 PUBLIC = {
     "monolip": {
         "Certificate", "ConvexForm", "FixedPointNetwork", "FrozenNetwork", "MonotonicClassifier", "MonotonicRegressor",
-        "Norm", "PaperForm", "Rule", "SlopeBounds", "SlopeSet", "__version__", "audit", "certify", "errors",
-        "export", "nn", "report",
+        "Norm", "PaperForm", "Rule", "SlopeBounds", "SlopeSet", "__version__", "audit", "certify", "engine",
+        "errors", "export", "nn", "report",
+    },
+    "monolip.engine": {
+        "Architecture", "Loss", "NetworkArrays", "Problem", "Snapshot", "TrainingOptions", "TrainingResult", "freeze",
+        "train",
     },
     "monolip.certify": {
         "AuditReport", "Certificate", "CertifiedRadii", "Claim", "FeatureRadii", "Flip", "audit", "certified_radius",

@@ -9,10 +9,10 @@ age      bounded     [-2, 2]
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
-from ._version import __version__
+from monolip._version import __version__
+from monolip.lazy_names import lazy_name
 
 # Where each public name lives. Loaded on first use: importing monolip loads neither torch nor numba.
 _HOMES = {
@@ -29,17 +29,13 @@ _HOMES = {
     "SlopeSet": "slope_set",
     "audit": "certify",
 }
-_MODULES = ("certify", "errors", "export", "nn", "report")
+_MODULES = ("certify", "engine", "errors", "export", "nn", "report")
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return lazy_name(__name__, _HOMES | dict.fromkeys(_MODULES, ""), name)
 
 
 def __dir__() -> list[str]:

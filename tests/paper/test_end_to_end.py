@@ -18,7 +18,7 @@ from paper.end_to_end import OURS, THEIRS, experiment, features
 from paper.end_to_end.resnet18 import ResNet18, load_resnet18
 from paper.end_to_end.tables import tables
 from paper.missing_data import DamagedDataError, MissingDataError
-from paper.results_file import read_results, results_path
+from paper.results_file import read_results
 from paper.run import run
 from PIL import Image
 
@@ -177,7 +177,6 @@ def test_without_a_gpu_the_full_run_is_skipped_with_what_to_do(here: Path, capsy
         experiment.main(fast=True)
 
 
-@pytest.mark.skipif(not results_path("end_to_end").is_file(), reason="no committed results")
 def test_committed_heads_are_certified_and_no_larger_than_the_papers() -> None:
     numbers = read_results("end_to_end")["numbers"]
     assert len(numbers[OURS]) == len(numbers[THEIRS]) == numbers["seeds"]

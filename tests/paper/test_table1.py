@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper.datasets.data_set import DataSet
-from paper.results_file import read_results, results_path
+from paper.results_file import read_results
 from paper.table1 import honest_protocol, penalty, tasks
 from paper.table1.forms_table import forms_tables
 from paper.table1.paper_protocol import run_paper, variants
@@ -150,10 +150,6 @@ def test_tables_show_what_is_missing() -> None:
     assert made_of_nothing["table_auc"].count("missing") == 5  # the classifiers
 
 
-results = pytest.mark.skipif(not results_path("table1").is_file(), reason="no committed results")
-
-
-@results
 def test_committed_paper_protocol_is_at_least_as_good_with_no_more_parameters() -> None:
     numbers = read_results("table1")["numbers"]
     for entry, printed in PAPER.items():
@@ -167,7 +163,6 @@ def test_committed_paper_protocol_is_at_least_as_good_with_no_more_parameters() 
         assert all(line.startswith("PROVED") for line in ours["certified"])
 
 
-@results
 def test_committed_honest_protocol_finds_no_violation_of_ours_and_some_of_the_penalty() -> None:
     numbers = read_results("table1")["numbers"]
     entries = [found for entry, found in numbers.items() if entry in PAPER]
@@ -177,7 +172,6 @@ def test_committed_honest_protocol_finds_no_violation_of_ours_and_some_of_the_pe
     assert sum(found["honest"]["gradient penalty"][0]["worst_drop"] > 1e-3 for found in entries) >= len(entries) // 2
 
 
-@results
 def test_committed_honest_protocol_is_best_or_within_one_standard_error() -> None:
     numbers = read_results("table1")["numbers"]
     found = {entry: value for entry, value in numbers.items() if entry in PAPER}
@@ -201,7 +195,5 @@ def test_the_papers_own_model_is_trained_besides() -> None:
 
 
 def test_committed_table_reproduces_the_printed_score_of_blogfeedback() -> None:
-    if not results_path("table1").is_file():
-        pytest.skip("no committed results")
     values = read_results("table1")["numbers"]["BlogFeedback"]["forms"]["LMN"]["values"]
     assert abs(np.mean(values) - 0.160) < 0.001

@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from monolip.lazy_names import lazy_name
 
 # Where each public name lives. Loaded on first use, so that a fit does not pay for what only an audit needs.
 _HOMES = {
@@ -33,9 +34,7 @@ __all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return lazy_name(__name__, _HOMES, name)
 
 
 def __dir__() -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from monolip.lazy_names import lazy_name
 
 # Loaded on first use: an exporter may need an optional package.
 _HOMES = {
@@ -29,9 +30,7 @@ __all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return lazy_name(__name__, _HOMES, name)
 
 
 def __dir__() -> list[str]:
