@@ -15,14 +15,9 @@ from monolip.engine.judging import outputs_of, row_losses
 from monolip.engine.problem import Problem
 from monolip.errors import InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe, _training
-from monolip.estimators._climber import Rung, deal_folds
+from monolip.estimators._climber import Rung, deal_folds, plainest
 from monolip.estimators._jury import POWER, Jury
-from monolip.estimators._preparing import FEW, MANY, choose_bins
-from monolip.estimators._promises import read_promises
 from monolip.estimators._recipe import Recipe
-from monolip.estimators._schema import learn_schema
-from monolip.estimators._tables import read_table
-from monolip.estimators._targets import number_target
 
 RUNGS = (Rung(50, 0.3), Rung(100, 0.1), Rung(200, 0.05))
 RUNGS_4 = (50, 100, 200, 400)
@@ -109,17 +104,6 @@ def test_decay_follows_the_penalty_of_the_start(rng):
     assert [run._decay(k) for k in range(4)] == [0.3, 0.1, 0.05, pytest.approx(0.2)]
     run.strength = 0.01
     assert run._decay(3) == pytest.approx(0.02 * _recipe.LEAST)
-
-
-@pytest.mark.parametrize(("steps", "expected"), [(1, FEW), (20, MANY)])
-def test_many_bins_are_for_features_with_steps(rng, steps, expected):
-    x = rng.uniform(0, 1, 6000)
-    y = np.sin(2 * np.pi * steps / 4 * x) + 0.05 * rng.normal(size=6000)
-    table = read_table(x[:, None])
-    schema = learn_schema(table, None)
-    promises = read_promises(schema, None, None, None, "state", None)
-    target = number_target(y, "squared_error", None, None, None, 6000)
-    assert choose_bins(table, schema, promises, target, 0) == expected
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "quantile", "absolute_error", "huber"])
@@ -238,12 +222,61 @@ def test_every_member_ends_with_all_rows_and_is_judged_before(rng, monkeypatch):
         assert climber.result(chosen.rung) is not climber.network(chosen.rung)
 
 
+@pytest.mark.parametrize(("noise", "expected"), [(10.0, 30.0), (0.0, 0.3)])
+def test_a_strength_that_rows_do_not_tell_from_the_best_is_the_usual_one(rng, noise, expected):
+    """Differences lost in noise leave the usual strength; differences that are sure decide."""
+    strengths = (3000.0, 300.0, 30.0, 3.0, 0.3)
+    better = np.array([0.4, 0.3, 0.2, 0.1, 0.0])[:, None]  # the weakest is the best by a little
+    signs = np.array([rng.permutation(np.repeat([1.0, -1.0], 150)) for _ in strengths])  # means are zero
+    losses = 10 + better + noise * signs
+    at = plainest([(losses[:, :100], np.ones(100)), (losses[:, 100:], np.ones(200))], strengths)
+    assert strengths[at] == expected
+
+
+def test_rows_of_no_weight_have_no_say_in_the_strength(rng):
+    losses = np.zeros((2, 50))
+    losses[0, :25], losses[1, 25:] = 1.0, 1.0
+    weight = np.repeat([0.0, 1.0], 25)
+    assert plainest([(losses, weight)], (300.0, 3.0)) == 0
+
+
+def test_a_path_that_still_gains_earns_more_rungs(rng):
+    run = recipe(rng, n=2000, rungs=(*RUNGS, Rung(400, 0.02), Rung(800, 0.02)), unearned=2)
+    assert (run._judged, run._length) == (2, 3)
+    run.climb(5)
+    assert run.ended
+    assert run._climbed == run._judged > 2  # the last one is left for the finish
+    chosen, _ = run.run()
+    assert chosen.rung <= run._judged
+
+
+def test_a_path_over_noise_earns_nothing(rng):
+    run = recipe(rng, rungs=(*RUNGS, Rung(400, 0.02), Rung(800, 0.02)), unearned=2)
+    run.problem.data.y[:, 0] = rng.normal(size=400)
+    run.run()
+    assert run.unearned == 2
+    assert max(entry["n_steps"] for entry in run.history) <= 200
+
+
+def test_climbing_in_two_goes_is_climbing(rng):
+    one, two = (recipe(np.random.default_rng(7), n=2600, rungs=(*RUNGS, Rung(400, 0.02))) for _ in range(2))
+    assert two.climb(1)
+    assert two._climbed == 1
+    chosen, climbers = one.run()
+    again, others = two.run()
+    assert chosen == again
+    for a, b in zip(climbers, others, strict=True):
+        assert np.array_equal(a.result(chosen.rung).weights[0], b.result(chosen.rung).weights[0])
+
+
 @pytest.mark.parametrize(
-    ("best", "climbed", "further"),
-    [(0, 2, None), (1, 2, None), (1, 1, 0), (3, 3, 3)],  # the start; passed; hardly gaining; gaining until the end
+    ("best", "climbed", "gain", "further"),
+    [(0, 2, 0.1, None), (1, 2, 0.1, None), (1, 1, 0.1, 0), (3, 3, 0.1, 3), (3, 3, 0.001, 2)],
+    ids=["the start", "passed", "ended early", "gaining until the end", "hardly gaining at the end"],
 )
-def test_how_a_path_is_finished(rng, best, climbed, further):
+def test_how_a_path_is_finished(rng, best, climbed, gain, further):
     run = recipe(rng, n=100, rungs=(*RUNGS, Rung(400, 0.02)))
+    run.jury.curve = [1.0, 1.0, 1.0 - gain]
     chosen = run._chosen(best, climbed)
     assert (chosen.rung, chosen.further) == (best, further)
     assert chosen.steps == sum(rung.steps for rung in run.rungs[:best]) + (0 if further is None else RUNGS_4[further])

@@ -19,7 +19,7 @@ from monolip.engine._compile import compiled
 from monolip.engine.judging import row_losses
 from monolip.engine.problem import Problem
 
-__all__ = ["Additive", "fit_additive", "losses_of"]
+__all__ = ["Additive", "fit_additive", "losses_of", "row_losses_of", "slope_and_curvature"]
 
 FloatArray = NDArray[np.float64]
 
@@ -48,13 +48,31 @@ class Additive(NamedTuple):
 
 def losses_of(starts: Sequence[Additive], problem: Problem, rows: ArrayLike) -> list[float]:
     """Weighted mean loss of each start over rows of the problem."""
+    every, weight = row_losses_of(starts, problem, rows)
+    return [float(loss) for loss in every @ weight / weight.sum()]
+
+
+def row_losses_of(starts: Sequence[Additive], problem: Problem, rows: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Loss of each start at each row, (starts, rows), and the rows' weights."""
     places, data = problem.places(rows), problem.data
     slopes = np.stack([start.slopes for start in starts], axis=1).astype(problem.dtype)
     known = data.offset[places] if len(data.offset) else problem.dtype.type(0)
     f = problem.rows_at(places) @ slopes + np.array([start.constant for start in starts], problem.dtype) + known
     every = row_losses(problem, np.tile(places, len(starts)), f.T.reshape(-1, 1)).reshape(len(starts), -1)
-    weight = data.weight[places].astype(np.float64)
-    return [float(loss) for loss in every @ weight / weight.sum()]
+    return np.asarray(every, np.float64), data.weight[places].astype(np.float64)
+
+
+def slope_and_curvature(start: Additive, problem: Problem, places: NDArray[np.int32]) -> tuple[FloatArray, FloatArray]:
+    """First and second derivative of each row's loss in f, times its weight; as the start was fitted."""
+    data = problem.data
+    f = problem.linear(start.slopes, places) + start.constant
+    f += data.offset[places, 0] if len(data.offset) else 0.0
+    y, weight = data.y[places, 0].astype(np.float64), data.weight[places].astype(np.float64)
+    newton = _DERIVATIVES.get(problem.loss.name)
+    if newton is None:
+        return weight * np.clip(f - y, -LARGEST, LARGEST), weight
+    slope, curvature = newton(np.clip(f, -_STEEP, _STEEP), y, problem.parameter)
+    return weight * slope, weight * curvature
 
 
 def fit_additive(

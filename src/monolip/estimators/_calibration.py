@@ -1,6 +1,6 @@
 r"""Learned calibration of a numeric column: monotone, bounded-slope, piecewise linear.
 
-    u     = (standardised x, clipped at 4, + its normal quantile) / 2            one map through 19 quantiles
+    u     = (standardised x, clipped at 4, + its normal quantile) / 2            one map through 19 or more quantiles
     bin_i = clip(u, q_i, q_i+1) - midpoint,  i = 1 .. n_bins                     steps that trees would find
     linear: u = (x - center) / scale, scale a power of two                       where slopes are given in raw units
 
@@ -32,7 +32,7 @@ _MOSTLY, _SOME = 0.4, 32  # share of rows with one value, and rows with others t
 _FAR = 50.0  # quartile distances that a standard deviation is credible up to
 _END, _FEW = 0.25, 0.03  # end bin, as a part of the one beside it, and its rows, as a part of all
 _NORMAL = NormalDist()
-_LEVELS = np.unique(np.concatenate([np.linspace(0, 1, 17), [0.01, 0.99]]))
+_FEWEST_LEVELS, _END_LEVELS = 16, [0.01, 0.99]
 
 
 def spread(values: FloatArray) -> tuple[float, float]:
@@ -81,7 +81,8 @@ def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins
     low, middle, high = present[[present.size // 4, present.size // 2, 3 * present.size // 4]]
     if style == "clipped" and _SMALLEST < _FAR * (high - low) < deviation:  # a sentinel would make the rest one value
         mean, deviation = float(middle), _FAR * float(high - low)
-    knots = _quantile_knots(present, deviation)
+    levels = np.linspace(0, 1, max(_FEWEST_LEVELS, n_bins) + 1)
+    knots = _quantile_knots(present, deviation, np.unique(np.concatenate([levels, _END_LEVELS])))
     ends = np.array([mean - _CLIP * deviation, mean + _CLIP * deviation])
     if knots.size == 1 and knots[0] == present[0] == present[-1]:
         return [PiecewiseLinear(knots, np.zeros(1))]
@@ -101,12 +102,12 @@ def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins
     return maps
 
 
-def _quantile_knots(present: FloatArray, deviation: float) -> FloatArray:
+def _quantile_knots(present: FloatArray, deviation: float, levels: FloatArray) -> FloatArray:
     """Distinct quantiles; an end bin of few rows that is much narrower than the next one is joined to it.
 
     Otherwise u takes a step there: the last 1 % of uniform rows made it 15 times as steep as x in standard deviations.
     """
-    knots = _apart(_at_levels(present, _LEVELS), deviation)
+    knots = _apart(_at_levels(present, levels), deviation)
     for end in (slice(None), slice(None, None, -1)):
         near = knots[end][:3]
         if knots.size >= 4 and abs(near[1] - near[0]) < _END * abs(near[2] - near[1]):

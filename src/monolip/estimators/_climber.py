@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,12 @@ from numpy.typing import NDArray
 from monolip.engine.anchored import Anchored
 from monolip.engine.trainer import NetworkArrays
 
-__all__ = ["Chosen", "Climber", "Rung", "deal_folds"]
+__all__ = ["Chosen", "Climber", "Hands", "Rung", "deal_folds", "plainest"]
+
+FloatArray = NDArray[np.float64]
+
+USUAL_STRENGTH = 30.0  # of the ridge penalty of an additive start
+SURE = 0.5  # standard errors: less does not tell two strengths apart
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,25 @@ class Climber:
         return self.network(rung) if self.finished is None else self.anchored.network(self.finished)
 
 
+class Hands:
+    """folds: (n,) fold of each row. of(fold): rows to learn from and rows held out, the same arrays whenever asked."""
+
+    def __init__(self, folds: NDArray[np.int32]) -> None:
+        self.folds = folds
+        self._dealt: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+
+    def of(self, fold: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        fold %= int(self.folds.max()) + 1
+        if fold not in self._dealt:
+            held = self.folds == fold
+            self._dealt[fold] = _numbers(~held), _numbers(held)
+        return self._dealt[fold]
+
+
+def _numbers(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+    return np.flatnonzero(mask).astype(np.int32)
+
+
 def deal_folds(n: int, n_folds: int, rng: np.random.Generator, classes: NDArray[np.int64] | None) -> NDArray[np.int32]:
     """Fold of each row: random, equal in size, and with an equal share of every class."""
     order = rng.permutation(n)
@@ -72,3 +97,17 @@ def deal_folds(n: int, n_folds: int, rng: np.random.Generator, classes: NDArray[
     folds = np.empty(n, dtype=np.int32)
     folds[order] = np.arange(n, dtype=np.int32) % n_folds
     return folds
+
+
+def plainest(losses: Sequence[tuple[FloatArray, FloatArray]], strengths: Sequence[float]) -> int:
+    """Which of the strengths to take: of those that rows held out do not tell from the best, the most usual one.
+
+    losses: of every member, of every strength at each of its rows held out, and the weights of these rows.
+    """
+    every, weight = np.concatenate([part for part, _ in losses], axis=1), np.concatenate([w for _, w in losses])
+    share = weight / weight.sum()
+    worse = every - every[int((every @ share).argmin())]
+    mean = worse @ share
+    error = np.sqrt(np.square(worse - mean[:, None]) @ np.square(share))
+    distance = np.abs(np.log(np.asarray(strengths) / USUAL_STRENGTH))
+    return int(np.where(mean <= SURE * error, distance, np.inf).argmin())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,19 +18,22 @@ from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._freezing import freeze
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._one_blas_thread import one_blas_thread
-from monolip.estimators._preparing import choose_bins, learn_inputs, make_problem, penalties
+from monolip.estimators._preparing import learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
+from monolip.estimators._race import Path, better_path
 from monolip.estimators._recipe import Recipe
 from monolip.estimators._sampling import rows_that_count
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
 from monolip.frozen import FrozenNetwork
+from monolip.input_transform import InputTransform
 
 __all__ = ["Fitted", "Settings", "definition", "fit_network"]
 
 MAX_HELD_OUT = 2**13
 FEWEST = 16  # rows of which some can be held out
+FURTHER = 2  # rungs of few rows that a path has to earn
 FIRST_STEPS, DECAYS = 50, (0.3, 0.1, 0.05, 0.02, 0.02, 0.01, 0.005, 0.003)
 
 
@@ -72,23 +76,25 @@ def fit_network(
     rng = np.random.default_rng(settings.seed)
     shared = definition(promises, target, settings)
     table, target = rows_that_count(table, target, rng)
-    if before is None:
-        bins = settings.n_bins
-        if bins is None:
-            with one_blas_thread():
-                bins = choose_bins(table, schema, promises, target, settings.seed)
-        inputs = learn_inputs(table, schema, promises, target, bins)
-        boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
-    else:
-        assert before.network.inputs is not None
-        inputs, boxes = before.network.inputs, before.boxes
-    problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
-    recipe = _recipe(problem, penalties(inputs), target, settings, rng, started, on_progress)
+
+    def learn(bins: int) -> InputTransform:
+        return learn_inputs(table, schema, promises, target, bins)
+
+    def make(inputs: InputTransform) -> Path:
+        given = None if before is None else before.boxes
+        boxes = given or make_boxes(inputs, promises, table, target.scale, target.deviation)
+        problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
+        dealt = deepcopy(rng)  # all paths of a fit hold out the same rows
+        return Path(inputs, boxes, _recipe(problem, penalties(inputs), target, settings, dealt, started, on_progress))
+
     kept: tuple[NetworkArrays, ...] = ()
     with one_blas_thread():
         if before is None:
+            inputs, boxes, recipe = better_path(table, schema, settings.n_bins, learn, make)
             chosen, climbers = recipe.run()
         else:
+            assert before.network.inputs is not None
+            inputs, boxes, recipe = make(before.network.inputs)
             chosen, kept = before.chosen, before.arrays
             climbers = recipe.more(chosen, len(kept))
     arrays = (*kept, *(climber.result(chosen.rung) for climber in climbers))
@@ -97,7 +103,7 @@ def fit_network(
     )  # fmt: skip
     epochs = max(1, round(chosen.steps * recipe.batch_size / len(target.y)))
     history = (before.history if before else []) + recipe.history
-    held = HeldOut.of(problem, climbers, chosen.rung, target)
+    held = HeldOut.of(recipe.problem, climbers, chosen.rung, target)
     earlier = before.held_out if before else None
     held = held.after(earlier) if held else earlier
     return Fitted(network, boxes, shared, arrays, chosen, history, epochs, recipe.interrupted, held)
@@ -124,10 +130,10 @@ def _recipe(
 ) -> Recipe:  # fmt: skip
     n = len(target.y)
     batch = min(settings.batch_size or (64 if n < 4000 else 128), n)
-    rungs = _rungs(n, batch, settings.max_iter)
+    rungs, unearned = _rungs(n, batch, settings.max_iter)
     folds: NDArray[np.int32] | None = None
     if settings.holdout is not None and n < FEWEST and target.n_outputs == 1:
-        rungs = ()  # too few rows to hold any out: the start alone
+        rungs, unearned = (), 0  # too few rows to hold any out: the start alone
     elif settings.holdout is not None and n >= FEWEST:
         n_folds = max(2, round(min(1 / settings.holdout, n)))
         folds = deal_folds(n, n_folds, rng, target.classes)
@@ -142,17 +148,22 @@ def _recipe(
         batch_size=batch,
         seed=settings.seed,
         n_threads=settings.n_threads,
+        unearned=unearned,
         deadline=None if settings.max_time is None else started + settings.max_time,
         on_progress=on_progress,
     )
 
 
-def _rungs(n: int, batch: int, max_iter: int | None) -> tuple[Rung, ...]:
-    """The path: more rows earn more rungs; with max_iter, as many steps as so many passes over the data."""
+def _rungs(n: int, batch: int, max_iter: int | None) -> tuple[tuple[Rung, ...], int]:
+    """The path: more rows earn more rungs; with max_iter, as many steps as so many passes over the data.
+
+    Also how many of them at the end are only for paths that still gain much there: of few rows, where steps are cheap.
+    """
     decays = (*DECAYS, *[DECAYS[-1]] * 20)
     if max_iter is None:
         count = 6 if n < 5000 else 7 if n < 20_000 else 8 if n < 100_000 else 9
-        return tuple(Rung(FIRST_STEPS * 2**k, decays[k]) for k in range(count))
+        unearned = FURTHER if n < 5000 else 0
+        return tuple(Rung(FIRST_STEPS * 2**k, decays[k]) for k in range(count + unearned)), unearned
     found: list[Rung] = []
     left = max(1, -(-max_iter * n // batch))
     for decay in decays:
@@ -161,4 +172,4 @@ def _rungs(n: int, batch: int, max_iter: int | None) -> tuple[Rung, ...]:
         found.append(Rung(steps + (left if left < steps else 0), decay))
         if left < steps:
             break
-    return tuple(found)
+    return tuple(found), 0

@@ -93,6 +93,11 @@ class Jury:
         """Whether the start is left far behind after a rung."""
         return self.curve[0] - self.curve[rung] > much * abs(self.curve[0])
 
+    def gained_last(self, much: float) -> bool:
+        """Whether the last rung is that much better than all before it."""
+        before = min(self.curve[:-1], default=self.curve[-1])
+        return before - self.curve[-1] > much * abs(before)
+
     def _beats(self, rung: int, other: int) -> bool:
         """Whether one rung is better than another by more than a standard error."""
         gain, share = self._losses[other] - self._losses[rung], self._weight / self._weight.sum()

@@ -1,15 +1,14 @@
-"""From a raw table to a learning problem: number of bins, calibrations, tables of categories, penalties."""
+"""From a raw table to a learning problem: calibrations, tables of categories, penalties."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine.additive import fit_additive, losses_of
 from monolip.engine.architecture import Architecture
 from monolip.engine.problem import Problem
 from monolip.errors import InputError
-from monolip.estimators._bounds import Boxes, make_boxes
+from monolip.estimators._bounds import Boxes
 from monolip.estimators._calibration import calibrate
 from monolip.estimators._categories import encode
 from monolip.estimators._checks import check_boxes
@@ -22,35 +21,10 @@ from monolip.estimators._targets import Target
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
 
-__all__ = ["choose_bins", "learn_inputs", "make_problem", "penalties"]
+__all__ = ["learn_inputs", "make_problem", "penalties"]
 
-FEW, MANY = 8, 16  # bins of a numeric feature
-MANY_ROWS, SAMPLE = 5000, 4096
-WORTH = 0.03  # of the loss of an additive function: less is not worth twice the bins
-STRENGTHS = (100.0, 30.0, 10.0, 3.0)
+FEW_BINS = 8  # whose slopes have a penalty of 1
 MAP_PENALTY, CATEGORY_PENALTY = 0.1, 0.3
-
-
-def choose_bins(table: RawTable, schema: Schema, promises: Promises, target: Target, seed: int) -> int:
-    """Few bins; many where there are rows enough and an additive function is much better with them.
-
-    Judged on a quarter of a random sample. Twice the bins let a network follow steps, and noise.
-    """
-    numeric = sum(categories is None for categories in schema.categories)
-    if numeric > 64:
-        return FEW // 2 if numeric <= 128 else 0
-    if table.n_rows < MANY_ROWS or not numeric or target.n_outputs > 1:
-        return FEW
-    rows = np.random.default_rng([seed, SAMPLE]).choice(table.n_rows, SAMPLE, replace=False)
-    part, goal = table.take(rows), target.take(rows)
-    losses = []
-    for bins in (FEW, MANY):
-        inputs = learn_inputs(part, schema, promises, goal, bins)
-        boxes = make_boxes(inputs, promises, part, goal.scale, goal.deviation)
-        problem = make_problem(inputs, part, goal, boxes, (), seed)
-        starts = fit_additive(problem, np.arange(SAMPLE // 4, SAMPLE), penalties(inputs), STRENGTHS)
-        losses.append(min(losses_of(starts, problem, np.arange(SAMPLE // 4)), default=np.inf))
-    return MANY if losses[1] < losses[0] - WORTH * abs(losses[0]) else FEW
 
 
 def learn_inputs(table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int) -> InputTransform:
@@ -102,11 +76,17 @@ def _bins(inputs: InputTransform) -> list[tuple[int, int]]:
 
 
 def penalties(inputs: InputTransform) -> NDArray[np.float64]:
-    """Ridge penalties of the additive start: little for the map of a whole feature, much for bends and categories."""
+    """Ridge penalties of the additive start: little for the map of a whole feature, much for bends and categories.
+
+    The slopes of many narrow bins cost as much together as those of few wide ones: a function that wanders, by steps
+    whose squares grow with the width of a bin, is as likely before with any number of them.
+    """
     penalty = np.ones(inputs.n_model)
     for j, column in enumerate(inputs.columns):
         where = slice(inputs.starts[j], inputs.starts[j + 1])
-        penalty[where] = CATEGORY_PENALTY if isinstance(column, CategoryColumn) else 1.0
         if isinstance(column, NumericColumn):
+            penalty[where] = FEW_BINS / max(FEW_BINS, len(column.maps) - 1)
             penalty[inputs.starts[j]] = MAP_PENALTY
+        else:
+            penalty[where] = CATEGORY_PENALTY
     return penalty

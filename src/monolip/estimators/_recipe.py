@@ -4,7 +4,8 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
     rungs     50 steps, then twice as many each time, each going on from the last with less slope decay; decay pulls
               towards the start, so the path leads from an additive function to a free network
     decay     also stronger where the start needed a strong ridge penalty: both say how much noise there is
-    stop      when a rung gains too little on the rows held out (see _jury)
+    stop      when a rung gains too little on the rows held out (see _jury), or after as many as rows earn; a path of
+              few rows that still gains much at its end earns more
     members   of few rows each holds out another part, and up to eight judge; of many rows two by two hold out the same
               part, so that their average is judged. All take the network of the rung that was best for all together
     finish    rows held out have done their work: every member trains once more with all rows, further where the path
@@ -24,12 +25,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine.additive import Additive, fit_additive, losses_of
+from monolip.engine.additive import Additive, fit_additive, row_losses_of
 from monolip.engine.anchored import Anchored
 from monolip.engine.problem import Problem
 from monolip.engine.training import Progress, TrainingResult
 from monolip.engine.training_options import TrainingOptions
-from monolip.estimators._climber import Chosen, Climber, Rung
+from monolip.estimators._climber import Chosen, Climber, Hands, Rung, plainest
 from monolip.estimators._jury import SHORT, Jury
 from monolip.estimators._training import Job, run_jobs
 
@@ -45,6 +46,8 @@ USUAL, LEAST, MOST = 3.0, 0.2, 10.0
 QUIET = 1.0  # a start that needs less of a penalty than this says that there is hardly any noise
 PASSES = 4  # over many rows, before a path that gains little may end
 RESERVED = 3  # a path of so many rungs keeps its last one for the finish
+EARNS = 0.05  # part of the loss: a last rung that gains this much earns another one
+STILL = 0.01  # and one that gains this much is followed by a longer one in the finish
 STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
 UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
 RATE = 0.16
@@ -52,7 +55,8 @@ RATE = 0.16
 
 @dataclass
 class Recipe:
-    """rungs: the path. penalty: (d,) relative ridge penalties of the start. folds: (n,) fold of each row, or None.
+    """rungs: the path; the last `unearned` of them only where it still gains much. penalty: (d,) relative ridge
+    penalties of the start. folds: (n,) fold of each row, or None.
 
     deadline: time.perf_counter() after which nothing new starts, or None. history: one entry per training, for users.
     """
@@ -65,12 +69,15 @@ class Recipe:
     batch_size: int
     seed: int
     n_threads: int = 1
+    unearned: int = 0
     deadline: float | None = None
     on_progress: Callable[[Job, Progress], None] | None = None
     history: list[dict[str, object]] = field(default_factory=list)
     strength: float | None = None
     interrupted: bool = False
     learned: bool = False
+    probes: list[Climber] = field(default_factory=list)
+    ended: bool = False
 
     @property
     def paired(self) -> bool:
@@ -93,39 +100,76 @@ class Recipe:
         return min(self.n_members, PROBES if self.has_many_rows else PROBES_FEW)
 
     def run(self) -> tuple[Chosen, list[Climber]]:
-        """What was chosen, and the members, each with a network for that rung."""
-        probes, self.strength = self._start(range(self._probes), STRENGTHS, self.folds is not None)
-        self.jury.quiet = self.strength is not None and self.strength < QUIET
-        climbed = self._climb(probes)
+        """What was chosen, and the members, each with a network for that rung. Goes on from where `climb` ended."""
+        self.climb(len(self.rungs))
+        climbed = self._climbed
         chosen = self._chosen(self._best(climbed), climbed)
-        if self.folds is not None and climbed < len(self.rungs):  # else nothing is left of the passes asked for
-            self._finish(probes, chosen)
-        more = [] if self._out_of_time() else self.more(chosen, len(probes))
-        return chosen, probes + more
+        if self.folds is not None and climbed < self._length:  # else nothing is left of the passes asked for
+            self._finish(self.probes, chosen)
+        more = [] if self.is_out_of_time() else self.more(chosen, len(self.probes))
+        return chosen, self.probes + more
+
+    def climb(self, until: int) -> bool:
+        """Start, and train from rung to rung until the hold-out loss falls no more, `until` of them at most.
+
+        Returns whether the path goes on from there.
+        """
+        if not self.probes:
+            self.probes, self.strength = self._start(range(self._probes), STRENGTHS, self.folds is not None)
+            self.jury.quiet = self.strength is not None and self.strength < QUIET
+        while not self.ended and self._climbed < until:
+            self._climb_one(self._climbed)
+        return not self.ended
+
+    def _climb_one(self, number: int) -> None:
+        if number < self._judged:
+            with self._interruptible():
+                self._train(self.probes, number)
+                if self.folds is not None:
+                    self.jury.hear(self.probes)
+        done = self.folds is not None and self._climbed > 0 and self.jury.is_done()
+        self.ended = done or self.is_out_of_time() or self._climbed <= number
+        if not self.ended and self._climbed == self._judged:
+            self.ended = not self._earns_more()
+
+    def _earns_more(self) -> bool:
+        """Whether the last rung of a path gained so much that there is one more."""
+        earned = self.unearned > 0 and self.folds is not None and self.jury.gained_last(EARNS)
+        self.unearned -= earned
+        return earned
+
+    @property
+    def _climbed(self) -> int:
+        """Rungs that all members have climbed."""
+        return min(len(climber.networks) for climber in self.probes) - 1
+
+    @property
+    def _length(self) -> int:
+        return len(self.rungs) - self.unearned
 
     def _chosen(self, best: int, climbed: int) -> Chosen:
         steps, learned = sum(rung.steps for rung in self.rungs[:best]), self._has_learned()
-        if self.folds is None or best == 0 or best < climbed or climbed == len(self.rungs):
+        if self.folds is None or best == 0 or best < climbed or climbed == self._length:
             return Chosen(best, self.strength, steps, None, learned)
-        further = best if best == self._judged else best - 1
+        further = best if best == self._judged and self.jury.gained_last(STILL) else best - 1
         return Chosen(best, self.strength, steps + self.rungs[further].steps, further, learned)
 
     @property
     def _judged(self) -> int:
         """Rungs that are climbed under judgement; the last one of a whole path is left for the finish."""
-        return len(self.rungs) - (self.folds is not None and len(self.rungs) >= RESERVED)
+        return self._length - (self.folds is not None and self._length >= RESERVED)
 
     def _finish(self, climbers: Sequence[Climber], chosen: Chosen) -> None:
         """Once more with all rows. What was cut short is thrown away: the best rung was judged, it was not."""
-        if chosen.rung == 0 or self._out_of_time():
+        if chosen.rung == 0 or self.is_out_of_time():
             return
         last, start = (chosen.rung - 1,) * 2 if chosen.further is None else (chosen.further, chosen.rung)
         jobs = []
         for climber in climbers:
             job = self._job(climber, last)
             options = replace(job.options, seed=(job.options.seed + 15485863) % 2**31)
-            every = _numbers(np.ones(len(self.problem.data.y), bool))
-            jobs.append(replace(job, options=options, index=every, holdout=None, start=climber.networks[start]))
+            start_from = climber.networks[start]
+            jobs.append(replace(job, options=options, index=self._every_row, holdout=None, start=start_from))
         with self._interruptible():
             for climber, result in zip(climbers, self._results(jobs), strict=True):
                 climber.finished = result.snapshots[-1].network if result.stopped == "finished" else None
@@ -143,7 +187,7 @@ class Recipe:
         climbers, _ = self._start(range(start, self.n_members), tried, False)
         for number in range(chosen.rung):
             self._train(climbers, number)
-            if self._out_of_time() and number + 1 < chosen.rung:
+            if self.is_out_of_time() and number + 1 < chosen.rung:
                 return []  # members that came only part of the way would spoil the others
         if chosen.further is not None and climbers:
             self._finish(climbers, chosen)
@@ -166,26 +210,12 @@ class Recipe:
         at = len(tried) // 2
         if judged:
             pairs = zip(climbers, starts, strict=True)
-            losses = np.array([losses_of(found, self.problem, climber.judged_on) for climber, found in pairs])
-            at = int(losses.mean(axis=0).argmin())
+            at = plainest([row_losses_of(found, self.problem, climber.judged_on) for climber, found in pairs], tried)
         for climber, found in zip(climbers, starts, strict=True):
             climber.anchored = Anchored(self.problem, found[at])
         if judged:
             self.jury.hear(climbers)
         return climbers, tried[at]
-
-    def _climb(self, climbers: list[Climber]) -> int:
-        """Train from rung to rung until the hold-out loss falls no more; how many rungs all members climbed."""
-        for number in range(self._judged):
-            with self._interruptible():
-                self._train(climbers, number)
-                if self.folds is not None:
-                    self.jury.hear(climbers)
-            if self._out_of_time():
-                break
-            if self.folds is not None and self.jury.is_done():
-                break
-        return min(len(climber.networks) for climber in climbers) - 1
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -251,20 +281,18 @@ class Recipe:
     def _rows(self, member: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
         """Rows a member learns from and rows it is judged on; None is any member that nobody judges."""
         if self.folds is None or member is None:
-            return np.arange(len(self.problem.data.y), dtype=np.int32), None
-        fold = (member // 2 if self.paired else member) % (int(self.folds.max()) + 1)
-        if fold not in self._dealt:
-            held = self.folds == fold
-            self._dealt[fold] = _numbers(~held), _numbers(held)
-        return self._dealt[fold]
+            return self._every_row, None
+        return self._hands.of(member // 2 if self.paired else member)
 
     @cached_property
-    def _dealt(self) -> dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        return {}
+    def _hands(self) -> Hands:
+        assert self.folds is not None
+        return Hands(self.folds)
 
-    def _out_of_time(self) -> bool:
+    @cached_property
+    def _every_row(self) -> NDArray[np.int32]:
+        return np.arange(len(self.problem.data.y), dtype=np.int32)
+
+    def is_out_of_time(self) -> bool:
+        """By its deadline, or by Ctrl-C."""
         return self.interrupted or (self.deadline is not None and time.perf_counter() >= self.deadline)
-
-
-def _numbers(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
-    return np.flatnonzero(mask).astype(np.int32)

@@ -16,8 +16,9 @@ from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._fitting import Settings, _recipe
 from monolip.estimators._model_rows import ModelRows
-from monolip.estimators._preparing import choose_bins, learn_inputs, make_problem, penalties
+from monolip.estimators._preparing import learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
+from monolip.estimators._race import Path, better_path
 from monolip.estimators._recipe import UNJUDGED
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawColumn, RawTable, _array_of
@@ -106,18 +107,23 @@ def fit_sample(
     target: Target, settings: Settings, on_progress: Callable[..., None] | None,
 ) -> SampleFit:  # fmt: skip
     """As `fit_network` does it; calibrations also know the stream's ends, and whether anything is missing anywhere."""
-    rng = np.random.default_rng(settings.seed)
-    bins = settings.n_bins
-    if bins is None:
-        bins = choose_bins(table, schema, promises, target, settings.seed)
-    wider = columns.table(np.concatenate([cells, _ends(cells, sample)]))
-    inputs = learn_inputs(wider, schema, promises, _longer(target, wider.n_rows), bins)
-    boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
-    problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
+    wider, started = columns.table(np.concatenate([cells, _ends(cells, sample)])), time.perf_counter()
+
+    def learn(bins: int) -> InputTransform:
+        return learn_inputs(wider, schema, promises, _longer(target, wider.n_rows), bins)
+
+    def make(inputs: InputTransform) -> Path:
+        rng = np.random.default_rng(settings.seed)
+        boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
+        problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
+        return Path(
+            inputs, boxes, _recipe(problem, penalties(inputs), target, settings, rng, started, on_progress)
+        )  # fmt: skip
+
+    inputs, boxes, recipe = better_path(table, schema, settings.n_bins, learn, make)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # make_problem has said it
         rows = ModelRows(inputs, table, target, settings.seed)
-    recipe = _recipe(problem, penalties(inputs), target, settings, rng, time.perf_counter(), on_progress)
     chosen, climbers = recipe.run()
     decay = recipe._decay(max(chosen.rung - 1, 0)) if recipe.rungs else UNJUDGED  # a handful of rows has no rungs
     networks = tuple(c.networks[chosen.rung] if c.finished is None else c.finished for c in climbers)

@@ -1,0 +1,68 @@
+"""Few bins or many: both paths begin, and the rows held out say which of them goes on.
+
+Many bins let a network follow steps and bends that few cannot, and noise. What the first rungs gain with few bins says
+whether there is anything to follow, and so does what their start leaves over along a feature: where neither shows
+anything, many bins are not tried, and cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from monolip.estimators._bounds import Boxes
+from monolip.estimators._misfit import misses_bends
+from monolip.estimators._recipe import Recipe
+from monolip.estimators._schema import Schema
+from monolip.estimators._tables import RawTable
+from monolip.input_transform import InputTransform
+
+__all__ = ["Path", "better_path"]
+
+FEW, MANY = 8, 64  # bins of a numeric feature
+MANY_FEATURES, TOO_MANY = 64, 128  # numeric ones that get half of the few bins, and none
+MOST_BINS, ROWS_OF_A_BIN = 2048, 8  # of all features together; at least, on average
+RUNGS = 3  # after which paths are compared
+EARNED = 0.04  # part of the loss that few bins gain by then if many are tried
+WORTH = 0.02  # part of the loss: less is not worth predictions that take four times as long
+
+
+class Path(NamedTuple):
+    """A recipe that has begun or not, and the inputs and slope boxes it was made for."""
+
+    inputs: InputTransform
+    boxes: Boxes
+    recipe: Recipe
+
+
+def better_path(
+    table: RawTable, schema: Schema, n_bins: int | None, learn: Callable[[int], InputTransform],
+    make: Callable[[InputTransform], Path],
+) -> Path:  # fmt: skip
+    """The path of so many bins; None: of few, or of many where those are worth more. make: a path not yet begun."""
+    numeric = sum(categories is None for categories in schema.categories)
+    if n_bins is not None:
+        return make(learn(n_bins))
+    few = make(learn(FEW if numeric <= MANY_FEATURES else FEW // 2 if numeric <= TOO_MANY else 0))
+    more = min(MANY, MOST_BINS // max(numeric, 1), table.n_rows // ROWS_OF_A_BIN)
+    one_output = len(few.boxes.lower) == 1
+    if not (numeric and one_output and more > 2 * FEW and few.recipe.folds is not None):
+        return few
+    goes_on = few.recipe.climb(RUNGS)
+    if few.recipe.is_out_of_time():
+        return few
+    start = few.recipe.probes[0].anchored.start
+    gains = goes_on and few.recipe.jury.gained_much(RUNGS, EARNED)
+    if not gains and (start is None or not misses_bends(start, few.recipe.problem, table, schema)):
+        return few
+    inputs = learn(more)
+    if inputs.n_model == few.inputs.n_model:  # features of few values have no more bins
+        return few
+    many = make(inputs)
+    many.recipe.history = few.recipe.history
+    many.recipe.climb(RUNGS)
+    if many.recipe.is_out_of_time():
+        few.recipe.interrupted |= many.recipe.interrupted
+        return few
+    best, other = min(many.recipe.jury.curve), min(few.recipe.jury.curve)
+    return many if other - best > WORTH * abs(other) else few
