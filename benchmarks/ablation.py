@@ -23,7 +23,7 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from monolip.engine import training_options
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting, _recipe
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _climber, _fitting, _recipe
 from record import record
 from suite_data import list_sets, read_set
 
@@ -40,7 +40,7 @@ def _with(**changed: Any) -> Any:
 VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "default": ({}, []),
     "no additive start": ({}, [(_recipe, "fit_additive", lambda *_: [])]),
-    "additive start only": ({"max_iter": 1}, [(_fitting, "_rungs", lambda *_: (_recipe.Rung(1, 0.3),))]),
+    "additive start only": ({"max_iter": 1}, [(_fitting, "_rungs", lambda *_: ((_recipe.Rung(1, 0.3),), 0))]),
     "members judged one by one": ({}, [(_recipe.Recipe, "paired", property(lambda _: False))]),
     "1 member": ({"n_estimators": 1}, []),
     "4 members": ({"n_estimators": 4}, []),
@@ -53,7 +53,11 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "half the slope rate": ({}, [(_recipe, "RATE", 0.08)]),
     "twice the slope rate": ({}, [(_recipe, "RATE", 0.32)]),
     "no bins": ({"n_bins": 0}, []),
+    "8 bins": ({"n_bins": 8}, []),
     "32 bins": ({"n_bins": 32}, []),
+    "64 bins": ({"n_bins": 64}, []),
+    "no longer paths": ({}, [(_fitting, "FURTHER", 0)]),
+    "the strength of the lowest loss": ({}, [(_climber, "SURE", 0.0)]),
     "width 16": ({"hidden_layer_sizes": (16, 16)}, []),
     "width 128": ({"hidden_layer_sizes": (128, 128)}, []),
     "one hidden layer": ({"hidden_layer_sizes": (32,)}, []),

@@ -5,7 +5,8 @@
 Both get the training rows of a fold and hold out rows for early stopping inside the clock (up to 1500 trees, an eighth
 held out). Rounds are interleaved (ours, theirs, ours, theirs, ...), a new fold each; one thread, then two. Compiled
 kernels are loaded before the clock starts; a cold start (a new process: import, load, fit; and the very first one on a
-machine, which compiles) stands beside it. A ratio is a median over rounds of ours / theirs in the same round.
+machine, which compiles) stands beside it. A ratio is a median over rounds of ours / theirs in the same round. The
+presets (contestants/ours.py) follow in the first rounds, one thread, against the same LightGBM fits.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ import numpy as np
 
 from accuracy_unit import Unit, split_of
 from contestants import Predict, Task
-from contestants.ours import fit_ours, warm_up
+from contestants.ours import PRESETS, fit_ours, warm_up
 from contestants.task import main_error
 from contestants.trees import lightgbm_plain
 from record import record
 from suite_data import list_sets, read_set
 
-FOLDS = 5
+FOLDS, PRESET_ROUNDS = 5, 3
 
 
 def ours(task: Task) -> Predict:
@@ -64,6 +65,10 @@ def one_set(name: str, rounds: int, threads: list[int]) -> dict[str, Any]:
                 found.setdefault(f"{who}_{t}_cpu", []).append(cpu)
                 if t == threads[0]:
                     found.setdefault(f"{who}_error", []).append(main_error(y[test], predict(X.iloc[test]), classes))
+        if k < PRESET_ROUNDS:
+            alone = Task(table, y[train], facts["monotonic_cst"], classes, k, threads[0])
+            for preset, (_, options) in PRESETS.items():
+                found.setdefault(preset, []).append(clock(lambda t, o=options: fit_ours(t, o), alone)[0])
     return {"rows": facts["rows"], "columns": facts["features"], "task": facts["task"], **_ratios(found, threads)}
 
 
@@ -74,6 +79,10 @@ def _ratios(found: dict[str, list[float]], threads: list[int]) -> dict[str, Any]
         "trees_fit_s": {t: float(np.median(values[f"trees_{t}"])) for t in threads},
         "time_ratio": {t: float(np.median(values[f"ours_{t}"] / values[f"trees_{t}"])) for t in threads},
         "cpu_ratio": {t: float(np.median(values[f"ours_{t}_cpu"] / values[f"trees_{t}_cpu"])) for t in threads},
+        "preset_ratio": {
+            preset: float(np.median(values[preset] / values[f"trees_{threads[0]}"][: len(values[preset])]))
+            for preset in PRESETS
+        },
         "error_ratio": float(np.exp(np.mean(np.log(values["ours_error"] / values["trees_error"])))),
         "seconds": {key: [round(s, 5) for s in v] for key, v in found.items() if not key.endswith("error")},
     }
@@ -128,6 +137,7 @@ def main() -> None:
     results: dict[str, Any] = {
         "median_cpu_ratio": {t: float(np.median([r["cpu_ratio"][t] for r in table.values()])) for t in threads},
         "median_time_ratio": {t: float(np.median([r["time_ratio"][t] for r in table.values()])) for t in threads},
+        "median_preset_ratio": {p: float(np.median([r["preset_ratio"][p] for r in table.values()])) for p in PRESETS},
         "cold_start": {"data_set": wanted[0], **cold_start(wanted[0])},
         "data_sets": table,
     }

@@ -133,6 +133,32 @@ A first fit in a new process ({cold["data_set"]}; pandas and scikit-learn alread
 compiles, {cold["first_ever_s"]:.0f} s.{figure}"""
 
 
+def presets(accuracy: dict[str, Any], fit_time: dict[str, Any], table: Table) -> str:
+    """Settings that trade time for accuracy, each with its rank, its errors and its time."""
+    found, times = accuracy["results"], fit_time["results"]
+    overall, who = found["overall"], found["contestants"]
+    trees = [n for n in overall if who[n]["family"] == "trees" and who[n]["monotone"]]
+    ratios = {"monolip": times["median_time_ratio"]["1"], **times.get("median_preset_ratio", {})}
+    rows = []
+    for name in sorted((n for n in ratios if n in overall), key=lambda n: ratios[n]):
+        own = overall[name]["ours_over_it"]  # the default's error over this one's
+        best = max(overall[n]["ours_over_it"] for n in trees) / own
+        options = ", ".join(f"{k}={v}" for k, v in (who[name]["search"] or {}).get("options", {}).items())
+        rows.append(
+            (
+                who[name]["label"], f"`{options}`" if options else "none", f"{overall[name]['mean_rank']:.2f}",
+                f"{1 / own:.3f}", f"{best:.3f}", f"{ratios[name]:.2f}",
+            )
+        )  # fmt: skip
+    head = ["preset", "settings", "mean rank", "error / the default's", "error / the best trees'", "time / LightGBM's"]
+    return f"""## Faster, or more accurate
+
+The same data sets and folds as above. Errors: geometric means; the best trees are those of the lowest error, after
+their search. Time: a whole fit over one LightGBM fit without search (median over data sets, one thread).
+
+{table(head, rows)}"""
+
+
 def cold_start(data: dict[str, Any], table: Table) -> str:
     parts = ("process", "processor", "import", "fit", "predict")
     rows = [

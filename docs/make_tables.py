@@ -210,7 +210,11 @@ def accuracy() -> str:
 
 
 def fit_time() -> str:
-    return str(_accuracy_tables().fit_time(load("fit_time"), table, FIGURE.exists()))
+    tables = _accuracy_tables()
+    parts = [tables.fit_time(load("fit_time"), table, FIGURE.exists())]
+    if exists("accuracy") and "median_preset_ratio" in load("fit_time")["results"]:
+        parts.append(tables.presets(load("accuracy"), load("fit_time"), table))
+    return "\n\n".join(parts)
 
 
 def cold_start() -> str:

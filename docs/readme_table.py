@@ -14,7 +14,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 MARKS = "<!-- results: made by docs/readme_table.py -->", "<!-- end of results -->"
-ROWS = ("monolip", "monolip_8", "catboost", "xgboost", "lightgbm", "hist", "lmn", "linear")
+ROWS = ("monolip", "monolip_8", "monolip_accurate", "catboost", "xgboost", "lightgbm", "hist", "lmn", "linear")
 
 
 def result(name: str) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def table() -> str:
         entry = overall[name]
         ours = name.startswith("monolip")
         ratio = "-" if name == "monolip" else f"{entry['ours_over_it']:.3f}"
-        label = {"monolip_8": "monolip, `n_estimators=8`"}.get(name, who[name]["label"])
+        label = who[name]["label"]
         lines.append(
             f"| {label} | {entry['mean_rank']:.2f} | {ratio} | {entry['median_fit_s']:.2f} | "
             f"{'certificate' if ours else 'none'} |"

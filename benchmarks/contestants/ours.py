@@ -1,4 +1,4 @@
-"""monolip as a user gets it: default settings. VARIANTS is a table; a preset or an experiment is one line more."""
+"""monolip as a user gets it: default settings, and the presets of the docs. An experiment is one line in VARIANTS."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ import pandas as pd
 
 from contestants.task import Predict, Task
 
-__all__ = ["VARIANTS", "fit_ours", "warm_up"]
+__all__ = ["PRESETS", "VARIANTS", "fit_ours", "warm_up"]
+
+# arguments that trade time for accuracy, and back
+PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "monolip_fast": ("monolip, fast", {"n_estimators": 1, "n_bins": 8}),
+    "monolip_8": ("monolip, 8 members", {"n_estimators": 8}),
+    "monolip_accurate": ("monolip, accurate", {"n_estimators": 8, "hidden_layer_sizes": (64, 64)}),
+}
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "monolip": ("monolip, default", {}),
     "monolip_seed2": ("monolip, another seed", {"random_state": 1}),  # the spread over seeds; not ranked
+    **PRESETS,
 }
 
 
