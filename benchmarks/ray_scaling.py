@@ -2,19 +2,31 @@
 
     python benchmarks/ray_scaling.py            writes results/ray_scaling.json; about five minutes, on an idle machine
 
+On a busy one it measures the others: whenever a worker waits for a message, another program may take its core for some
+milliseconds, and both workers wait for it.
+
 Weak scaling: every worker has the same number of rows and the same rows a step; two workers then do twice the work. The
-efficiency is (rows a second of two) / (2 x rows a second of one), measured inside `fit` in the fastest epoch of the
-second half, so that neither Ray's start nor the reading of the table counts (Ray goes on starting processes of its own
-for some seconds), and others on the machine little; weak_scaling_median is the same for the median epoch of that half.
-Both are run in turn, several rounds; medians. Each worker has one thread; the machine needs two free cores. Beside it
-stands what the machine itself gives two independent processes over one: where that is below 1, cores share caches and
-clocks.
+efficiency is (rows a second of two) / (2 x rows a second of one), measured inside `fit` over the epochs of the second
+half: neither Ray's start nor the reading of the table counts (Ray goes on starting processes of its own for some
+seconds). Three things are measured by the same statistics, in turn, several rounds, each round with a Ray of its own:
+
+    ray            fit_on_ray
+    torchrun       the same fit under torchrun, while no Ray runs: the difference is Ray's share, whose dozen processes
+                   wake up on the two cores the workers need (one worker leaves them a free core)
+    independent    fits that know nothing of each other, as Ray tasks: what the machine gives two processes over one
+
+The claim is weak_scaling["ray"]["median"], of the median epoch: what a fit takes from its start to its end. The fastest
+epoch stands beside it: others on the machine count less there, and neither do the disturbances a fit has to bear. Both
+are medians over the rounds. Each worker has one thread; the machine needs two free cores.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from statistics import median
@@ -26,48 +38,89 @@ from monolip import SlopeBounds
 from record import record
 
 FEATURES, HIDDEN = 20, (128, 128)
+COUNTS = {"one": 1, "two": 2}
 
 
-def table(rows: int) -> Any:
+def statistics_of(seconds: Any, rows: int) -> dict[str, float]:
+    later = list(seconds)[len(seconds) // 2 :]
+    return {"median": rows / median(later), "fastest": rows / min(later)}
+
+
+def on_ray(count: int, size: argparse.Namespace, folder: Path) -> dict[str, float]:
     import pandas
     import ray.data
 
-    x = np.random.default_rng(0).normal(size=(rows, FEATURES)).astype(np.float32)
-    columns = {f"x{k}": x[:, k] for k in range(FEATURES)}
-    return ray.data.from_pandas(pandas.DataFrame({**columns, "y": np.maximum(x[:, 0], x[:, 1]) - x[:, 2]}))
-
-
-def rate(workers: int, rows: int, batch: int, epochs: int, folder: Path) -> tuple[float, float]:
     from monolip.distributed import fit_on_ray
     from monolip.nn.fit_plan import FitPlan
 
-    slopes = SlopeBounds([-2.0] * FEATURES, [2.0] * FEATURES, tuple(f"x{k}" for k in range(FEATURES)))
-    plan = FitPlan(epochs=epochs, batch=batch * workers, lanes=4)
+    x = np.random.default_rng(0).normal(size=(size.rows * count, FEATURES)).astype(np.float32)
+    columns = {f"x{k}": x[:, k] for k in range(FEATURES)}
+    table = ray.data.from_pandas(pandas.DataFrame({**columns, "y": x[:, 0]}))
+    slopes = SlopeBounds([-2.0] * FEATURES, [2.0] * FEATURES, tuple(columns))
+    plan = FitPlan(epochs=size.epochs, batch=size.batch * count, lanes=4, device="cpu")
     run = folder / os.urandom(4).hex()
-    done = fit_on_ray(table(rows * workers), "y", slopes, plan, hidden=HIDDEN, workers=workers, storage=run)
-    later = done.epoch_seconds[epochs // 2 :]
-    return rows * workers / min(later), rows * workers / median(later)
+    done = fit_on_ray(table, "y", slopes, plan, hidden=HIDDEN, workers=count, storage=run)
+    return statistics_of(done.epoch_seconds, size.rows * count)
 
 
-def independent(rows: int, batch: int, epochs: int, count: int) -> float:
-    """Sum of rows a second of `count` fits side by side that know nothing of each other."""
+def fit_here(size: argparse.Namespace) -> tuple[int, tuple[float, ...]]:
+    """The same fit in this process, alone or in the group of its launcher: its rank and the seconds of each epoch."""
+    import torch
+
+    from monolip.nn.fit import fit
+    from monolip.nn.fit_group import process_group
+    from monolip.nn.fit_plan import FitPlan
+    from monolip.nn.fit_start import start_network
+
+    torch.set_num_threads(1)
+    with process_group() as (rank, count):
+        x = np.random.default_rng(0).normal(size=(size.rows * count, FEATURES)).astype(np.float32)
+        model = start_network(SlopeBounds([-2.0] * FEATURES, [2.0] * FEATURES), hidden=HIDDEN)
+        plan = FitPlan(epochs=size.epochs, batch=size.batch * count, lanes=4, device="cpu")
+        return rank, fit(model, x, x[:, 0], plan).epoch_seconds
+
+
+def under_torchrun(count: int, size: argparse.Namespace, folder: Path) -> dict[str, float]:
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", __file__]
+    sizes = [f"--{name}={value}" for name, value in vars(size).items() if name in ("rows", "batch", "epochs")]
+    told = folder / f"{os.urandom(4).hex()}.json"
+    variables = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run([*start, *sizes, f"--tell={told}"], check=True, env=variables, stderr=subprocess.DEVNULL)
+    return statistics_of(json.loads(told.read_text()), size.rows * count)
+
+
+def independent(count: int, size: argparse.Namespace, _: Path) -> dict[str, float]:
+    """The sum of what `count` fits side by side do."""
     import ray
 
-    @ray.remote(num_cpus=1)
-    def alone() -> float:
-        import torch
+    alone = ray.remote(num_cpus=1)(fit_here)
+    found = [statistics_of(seconds, size.rows) for _, seconds in ray.get([alone.remote(size) for _ in range(count)])]
+    return {name: sum(each[name] for each in found) for name in found[0]}
 
-        from monolip.nn.fit import fit
-        from monolip.nn.fit_plan import FitPlan
-        from monolip.nn.fit_start import start_network
 
-        torch.set_num_threads(1)
-        x = np.random.default_rng(0).normal(size=(rows, FEATURES)).astype(np.float32)
-        model = start_network(SlopeBounds([-2.0] * FEATURES, [2.0] * FEATURES), hidden=HIDDEN)
-        done = fit(model, x, x[:, 0], FitPlan(epochs=epochs, batch=batch, lanes=4, device="cpu"))
-        return rows / min(done.epoch_seconds[epochs // 2 :])
+def one_round(size: argparse.Namespace, folder: Path) -> dict[str, dict[str, dict[str, float]]]:
+    import ray
 
-    return float(sum(ray.get([alone.remote() for _ in range(count)])))
+    found = {"torchrun": {name: under_torchrun(count, size, folder) for name, count in COUNTS.items()}}
+    variables = {"RAY_TRAIN_V2_ENABLED": "1", "OMP_NUM_THREADS": "1", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}
+    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": variables})
+    found["ray"] = {name: on_ray(count, size, folder) for name, count in COUNTS.items()}
+    found["independent"] = {name: independent(count, size, folder) for name, count in COUNTS.items()}
+    ray.shutdown()
+    return found
+
+
+def summary(rounds: list[dict[str, dict[str, dict[str, float]]]]) -> dict[str, Any]:
+    kinds, statistics = ("ray", "torchrun", "independent"), ("median", "fastest")
+    every = {
+        kind: {n: {s: [round(r[kind][n][s]) for r in rounds] for s in statistics} for n in COUNTS} for kind in kinds
+    }
+    typical = {kind: {n: {s: round(median(every[kind][n][s])) for s in statistics} for n in COUNTS} for kind in kinds}
+    scaling = {
+        kind: {s: round(typical[kind]["two"][s] / (2 * typical[kind]["one"][s]), 3) for s in statistics}
+        for kind in kinds
+    }
+    return {"rows_per_second": typical, "all_rounds": every, "weak_scaling": scaling}
 
 
 def main() -> None:
@@ -76,36 +129,22 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=8192, help="rows a step of each worker")
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tell", type=Path, help=argparse.SUPPRESS)  # a process of torchrun writes its seconds there
     options = parser.parse_args()
+    if options.tell:
+        rank, seconds = fit_here(options)
+        if rank == 0:
+            options.tell.write_text(json.dumps(seconds))
+        return
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 would starve the workers on a busy machine
-    import ray
-
     load = [round(value, 1) for value in os.getloadavg()]
-    variables = {"RAY_TRAIN_V2_ENABLED": "1", "OMP_NUM_THREADS": "1", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}
-    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": variables})
-    size = (options.rows, options.batch, options.epochs)
-    found: dict[str, list[float]] = {
-        f"{kind}{n}": [] for n in ("one", "two") for kind in ("", "median ", "independent ")
-    }
+    rounds = []
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(options.rounds):
-            for name, count in (("one", 1), ("two", 2)):
-                fastest, middle = rate(count, *size, Path(folder))
-                found[name].append(fastest)
-                found[f"median {name}"].append(middle)
-                found[f"independent {name}"].append(independent(*size, count))
-            print({name: round(values[-1]) for name, values in found.items()}, flush=True)
-    ray.shutdown()
-    typical = {name: median(values) for name, values in found.items()}
-    machine = typical["independent two"] / (2 * typical["independent one"])
-    results = {
-        "rows_per_second": {name: round(value) for name, value in typical.items()},
-        "all_rounds": {name: [round(value) for value in values] for name, values in found.items()},
-        "weak_scaling": round(typical["two"] / (2 * typical["one"]), 3),
-        "weak_scaling_median": round(typical["median two"] / (2 * typical["median one"]), 3),
-        "weak_scaling_of_the_machine": round(machine, 3),
-    }
-    print(results["weak_scaling"], "of the machine's", results["weak_scaling_of_the_machine"])
+            rounds.append(one_round(options, Path(folder)))
+            print(summary(rounds[-1:])["weak_scaling"], flush=True)
+    results = summary(rounds)
+    print(results["weak_scaling"])
     settings = {"features": FEATURES, "hidden": HIDDEN, "rows": options.rows, "batch": options.batch, "load": load}
     print(record("ray_scaling", results, ("ray", "torch", "numpy"), epochs=options.epochs, **settings))
 

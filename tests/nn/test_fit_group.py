@@ -150,7 +150,7 @@ from monolip.nn.fit_start import start_network
 
 torch.set_num_threads(1)
 with process_group() as (rank, world):
-    for case in ("nan", "missing", "rows", "plan", "width", "checkpoint", "fine"):
+    for case in ("nan", "missing", "rows", "plan", "width", "shape", "checkpoint", "fine"):
         x = np.random.default_rng(0).normal(size=(64, 2))
         y = x[:, 0].copy()
         if rank == 1 and case in ("nan", "missing"):
@@ -158,7 +158,8 @@ with process_group() as (rank, world):
         if rank == 1 and case == "rows":
             x, y = x[:40], y[:40]
         plan = FitPlan(epochs=1 + (rank if case == "plan" else 0), batch=32)
-        model = start_network(SlopeBounds([0.0, 0.0], [1.0, 1.0]), hidden=(4 + 2 * rank if case == "width" else 4,))
+        hidden = {"width": (4 + 2 * rank,), "shape": (4, 2) if rank else (6,)}.get(case, (4,))
+        model = start_network(SlopeBounds([0.0, 0.0], [1.0, 1.0]), hidden=hidden)
         try:
             fit(model, x, y, plan, checkpoint=sys.argv[1] if case == "checkpoint" else None)
             print(f"{case} on rank {rank}: fitted\\n", end="", flush=True)
@@ -178,12 +179,13 @@ def test_all_processes_begin_or_all_say_who_could_not(tmp_path: Path) -> None:
     done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, timeout=100, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     said = dict(line.split(": ", 1) for line in done.stdout.splitlines() if " on rank " in line.split(": ")[0])
-    assert len(said) == 14
+    assert len(said) == 16
     assert "NaN or infinity in 1 of 32 rows" in said["nan on rank 1"]
     assert "rank 1 could not (InputError: targets" in said["nan on rank 0"]
     assert "rank 1 could not (InputError: features" in said["missing on rank 0"]
     assert "rows of the table is 64 on rank 0 and 40 on rank 1" in said["rows on rank 0"]
     assert "epochs is 2 on rank 1 and 1 on rank 0" in said["plan on rank 1"]
     assert "parameters of the network" in said["width on rank 0"]
+    assert "shapes of its parameters is" in said["shape on rank 1"], "as many numbers, in other arrays"
     assert said["checkpoint on rank 0"] == said["checkpoint on rank 1"] == "CheckpointError"
     assert said["fine on rank 0"] == said["fine on rank 1"] == "fitted"

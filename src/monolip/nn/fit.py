@@ -107,6 +107,7 @@ def _begun(model: nn.Module, plan: FitPlan, x: Any, y: Any, n_rows: int | None) 
     """All processes begin, or none does: a process that waited for one that gave up would wait for ever."""
     facts = {**plan.record(), "rows of the table": len(x) if n_rows is None else n_rows}
     facts["parameters of the network"] = sum(parameter.numel() for parameter in model.parameters())
+    facts["shapes of its parameters"] = " ".join(str(list(parameter.shape)) for parameter in model.parameters())[:1000]
     try:
         run = _Run(model, plan, x, y, n_rows)
     except Exception as error:

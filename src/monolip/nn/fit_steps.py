@@ -1,4 +1,4 @@
-"""Optimiser steps: on a CPU one by one; on a GPU recorded once as a CUDA graph, then replayed without Python.
+"""Optimiser steps: on a CPU in portions of rows; on a GPU recorded once as a CUDA graph, then replayed without Python.
 
 A step of these networks is some eighty short kernels. Launched one by one they wait for Python, most of the time.
 """
@@ -16,9 +16,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 from .convex_layers import SlopeLinear
 from .fit_device import pays_to_compile
+from .fit_gradients import GradientSum
 from .fit_group import rank_and_world
 from .fit_lanes import Lanes
 from .fit_loss import MeanLoss
+from .fit_memory import keep_freed_memory, rows_of_a_portion
 from .fit_plan import FitPlan
 from .rates import parameter_groups
 
@@ -49,9 +51,15 @@ class Stepper:
                 group["lr"] = torch.tensor(group["lr"], device=x.device)
         self.optimiser = torch.optim.Adam(groups, betas=(0.9, 0.99), fused=True, capturable=self.on_gpu)
         loss: Any = MeanLoss(model, plan)
-        if world > 1:
+        self.gradients: GradientSum | None = None
+        if world > 1 and self.on_gpu:
             options: dict[str, Any] = {_SYNC: False, "gradient_as_bucket_view": True}  # buffers are constants
             loss = DistributedDataParallel(loss, **options)
+        elif world > 1:
+            self.gradients = GradientSum(loss)
+        if not self.on_gpu:
+            keep_freed_memory()
+        self.portion = len(x) if self.on_gpu else rows_of_a_portion(model)
         batch = lanes.piece * plan.lanes // world
         self.loss = torch.compile(loss) if pays_to_compile(plan, model, batch, self.total, x.device) else loss
         self.done = torch.zeros((), dtype=torch.float64, device=x.device)  # steps, counted where the graph can see it
@@ -83,12 +91,21 @@ class Stepper:
 
     def _step(self, rows: Tensor) -> None:
         self._set_rates()
-        self.optimiser.zero_grad(set_to_none=True)
+        if self.gradients is None:
+            self.optimiser.zero_grad(set_to_none=True)
+        else:
+            self.gradients.clear()
         x, y = (self.x, self.y) if self.whole else (self.x[rows], self.y[rows])
-        loss = self.loss(x, y)
-        loss.backward()
+        count = -(-len(x) // self.portion)
+        for some, targets in zip(x.tensor_split(count), y.tensor_split(count), strict=True):
+            loss = self.loss(some, targets)
+            if count > 1:
+                loss = loss * (len(some) / len(x))  # losses are means of their rows
+            loss.backward()
+            self.sum += loss.detach()
+        if self.gradients is not None:
+            self.gradients.share()
         self.optimiser.step()
-        self.sum += loss.detach()
         self.done += 1.0
 
     def _set_rates(self) -> None:
