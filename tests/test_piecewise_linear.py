@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -114,3 +115,34 @@ def test_one_number_has_the_bits_of_an_array(seed):
     assert [phi.at(float(x)) for x in points] == phi.evaluate(points).tolist()
     with pytest.raises(InputError, match="NaN has no place"):
         phi.at(float("nan"))
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-290, 1e-9, 1.0, 1e9, 1e300]))
+def test_parts_of_a_map_are_what_the_constructor_makes_of_them_to_the_bit(seed, scale):
+    rng = np.random.default_rng(seed)
+    phi = random_map(rng, 12, scale)
+    places = np.unique(rng.integers(phi.knots.size, size=5)).tolist()
+    if len(places) < 2:
+        return
+    for (first, last), part in zip(pairwise(places), phi.cut(places), strict=True):
+        inside = slice(first, last + 1)
+        built = PiecewiseLinear(phi.knots[inside], phi.values[inside] - (phi.values[first] + phi.values[last]) / 2)
+        for name in ("knots", "values", "pieces"):
+            mine, expected = getattr(part, name), getattr(built, name)
+            assert mine.tobytes() == expected.tobytes()
+            assert not mine.flags.writeable
+        assert (part.left_slope, part.right_slope, part.slopes) == (0.0, 0.0, built.slopes)
+        assert pickle.loads(pickle.dumps(part)).pieces.tobytes() == built.pieces.tobytes()
+
+
+def test_parts_that_would_overflow_are_refused_by_the_constructor():
+    with pytest.raises(StructureError, match="finite"), np.errstate(over="ignore"):
+        PiecewiseLinear([-1.0, 0.0, 1.0], [MAX / 2, MAX, MAX]).cut([0, 1, 2])
+    narrow = PiecewiseLinear([0.0, 1e-300, 1.0], [0.0, 1e-5, 2.0])  # near the smallest floats: checked like any other
+    assert narrow.cut([0, 1])[0].values.tolist() == [-5e-6, 5e-6]
+
+
+@pytest.mark.parametrize("places", [[], [1], [1, 1], [2, 0], [0, 3], [-1, 1]])
+def test_a_map_is_cut_at_rising_numbers_of_its_knots(places):
+    with pytest.raises(StructureError, match="rising numbers of its 3 knots"):
+        PiecewiseLinear([0.0, 1.0, 2.0], [0.0, 1.0, 2.0]).cut(places)

@@ -67,7 +67,7 @@ class NumericColumn:
             )
         seen = None if self.seen is None else tuple(float(v) for v in self.seen)
         if seen is not None and (
-            len(seen) not in (1, 2, 3) or list(seen) != sorted(seen) or not np.isfinite(seen).all()
+            len(seen) not in (1, 2, 3) or list(seen) != sorted(seen) or not all(map(math.isfinite, seen))
         ):
             raise StructureError(
                 f"seen is one to three finite numbers in order; got {seen} in {self.name!r}; pass (low, median, high)."

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from .errors import InputError, StructureError
 from .input_columns import CategoryColumn, NumericColumn
+from .map_tables import MapTables
 from .monotonic_cst import check_names
-from .piecewise_linear import PiecewiseLinear, nearly_slopes_of
+from .piecewise_linear import PiecewiseLinear
 
 __all__ = ["InputTransform"]
 
@@ -61,7 +62,7 @@ class InputTransform:
         check_names([column.name for column in columns], len(columns))
         object.__setattr__(self, "columns", columns)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
@@ -83,7 +84,7 @@ class InputTransform:
         """Raw column of each model column, shape (n_model,)."""
         return np.repeat(np.arange(self.n_raw), np.diff(self.starts))
 
-    @property
+    @cached_property
     def numeric(self) -> tuple[int, ...]:
         """Positions of the numeric raw columns: those that have slopes."""
         return tuple(i for i, column in enumerate(self.columns) if isinstance(column, NumericColumn))
@@ -95,35 +96,16 @@ class InputTransform:
 
     def pieces_of(self, i: int) -> tuple[FloatArray, NDArray[np.int64]]:
         """All knots of raw feature i, (n,), and the piece of each map that serves each stretch between, (n + 1, m)."""
-        if i not in self._pieces:
-            maps = self.maps_of(i)
-            knots = np.unique(np.concatenate([phi.knots for phi in maps]))
-            left_ends = np.concatenate([[-np.inf], knots])
-            at = np.stack([phi.knots.searchsorted(left_ends, "right") for phi in maps], axis=1)
-            for array in (knots, at):
-                array.setflags(write=False)
-            self._pieces[i] = knots, at
-        return self._pieces[i]
+        tables = self.tables_of(i)
+        return tables.knots, tables.at
+
+    def tables_of(self, i: int) -> MapTables:
+        """Pieces and slopes of all maps of numeric raw column i; training, prediction and slopes all ask."""
+        return self._tables[self.numeric.index(i)]
 
     @cached_property
-    def _pieces(self) -> dict[int, tuple[FloatArray, NDArray[np.int64]]]:
-        return {}  # training, prediction and slopes all ask
-
-    def nearly_slopes_by_piece(self, i: int) -> tuple[list[list[int]], FloatArray, NDArray[np.int64]]:
-        """Piece of every map of raw feature i on each stretch, their slopes as floats, and 1 where they are not zero.
-
-        Shapes (stretches, maps).
-        """
-        if i not in self._nearly:
-            maps, at = self.maps_of(i), self.pieces_of(i)[1]
-            floats, moving = nearly_slopes_of(maps)
-            place = at + np.cumsum([0, *(phi.knots.size + 1 for phi in maps[:-1])])
-            self._nearly[i] = at.tolist(), floats[place], moving[place]
-        return self._nearly[i]
-
-    @cached_property
-    def _nearly(self) -> dict[int, tuple[list[list[int]], FloatArray, NDArray[np.int64]]]:
-        return {}  # asked for by the promise, the check of it and the exact slopes
+    def _tables(self) -> list[MapTables]:
+        return MapTables.of([self.maps_of(i) for i in self.numeric])
 
     def slopes_by_piece(self, i: int) -> tuple[list[tuple[Fraction, ...]], FloatArray]:
         """Slopes of all maps of raw feature i on each stretch, exact and as floats; equal stretches once."""

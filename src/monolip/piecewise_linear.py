@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError, StructureError
 
-__all__ = ["PiecewiseLinear", "nearly_slopes_of"]
+__all__ = ["PiecewiseLinear", "inner_slopes"]
 
 FloatArray = NDArray[np.float64]
 
-_ROUGH = 1e-290  # differences below are too near the smallest floats to be accurate
+_FINITE = 1e290  # differences of values by differences of knots: far from overflowing
 _MAX = float(np.finfo(np.float64).max)
 
 
@@ -70,7 +71,7 @@ class PiecewiseLinear:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "left_slope", tails[0])
         object.__setattr__(self, "right_slope", tails[1])
-        if not np.isfinite(self.pieces[:, 2]).all():
+        if not np.isfinite(self._inner).all():
             raise StructureError("every piece must have a finite slope; got knots too close together; merge them.")
 
     @cached_property
@@ -94,17 +95,19 @@ class PiecewiseLinear:
         return {}
 
     @cached_property
+    def _inner(self) -> FloatArray:
+        """Slopes between knots as floats, (n - 1,)."""
+        return inner_slopes(self.knots, self.values)
+
+    @cached_property
     def pieces(self) -> FloatArray:
         """One row (anchor, value there, slope, lowest, highest) per piece, tails included; shape (n + 1, 5).
 
         Piece i serves knots[i - 1] <= x < knots[i]. Compiled kernels read this table and repeat `evaluate`.
         """
-        with np.errstate(all="ignore"):  # a slope that is not finite is refused, with a message, by the constructor
-            knots, values = self.knots / 2, self.values / 2  # halves: a difference of floats can overflow
-            inner = (values[1:] - values[:-1]) / (knots[1:] - knots[:-1])
         table = np.empty((self.knots.size + 1, 5))
         table[1:, 0], table[1:, 1], table[1:, 3], table[:-1, 4] = self.knots, self.values, self.values, self.values
-        table[1:-1, 2] = inner
+        table[1:-1, 2] = self._inner
         table[0, :4] = self.knots[0], self.values[0], self.left_slope, -_MAX
         table[-1, 2], table[-1, 4] = self.right_slope, _MAX
         table.setflags(write=False)
@@ -114,9 +117,16 @@ class PiecewiseLinear:
         """`evaluate` of one number, with the same bits and without the cost of an array."""
         if math.isnan(x):
             raise InputError("NaN has no place in an order; got NaN; a NumericColumn says what missing values become.")
-        x = min(max(x, -_MAX), _MAX)
-        anchor, value, slope, low, high = self.pieces[bisect_right(self.knots.tolist(), x)].tolist()
-        return float(min(max(value + min(max(x - anchor, -_MAX), _MAX) * slope, low), high))
+        x, piece = min(max(x, -_MAX), _MAX), bisect_right(self.knots.tolist(), x)
+        if piece == 0:
+            anchor, value, slope, low, high = self.knots[0], self.values[0], self.left_slope, -_MAX, self.values[0]
+        elif piece == self.knots.size:
+            anchor, value, slope, low, high = self.knots[-1], self.values[-1], self.right_slope, self.values[-1], _MAX
+        else:
+            anchor, value, slope = self.knots[piece - 1], self.values[piece - 1], self._inner[piece - 1]
+            low, high = value, self.values[piece]
+        away = min(max(x - float(anchor), -_MAX), _MAX)
+        return float(min(max(float(value) + away * float(slope), low), high))
 
     def evaluate(self, x: ArrayLike) -> FloatArray:
         """phi(x): monotone bit for bit, never overflowing; +-inf counts as the largest float, NaN is refused."""
@@ -134,27 +144,50 @@ class PiecewiseLinear:
 
     __call__ = evaluate
 
+    def cut(self, places: Sequence[int]) -> tuple[PiecewiseLinear, ...]:
+        """This map in parts: each follows it between two neighbours of the knots at `places`, and is constant beyond.
+
+        Their values are centred at 0. places: rising numbers of knots, two or more; one part fewer.
+
+        Examples:
+            >>> low, high = PiecewiseLinear([0.0, 1.0, 3.0], [0.0, 4.0, 6.0]).cut([0, 1, 2])
+            >>> low.values, high.knots, high.values
+            (array([-2.,  2.]), array([1., 3.]), array([-1.,  1.]))
+        """
+        values = self.values.tolist()
+        if len(places) < 2 or not all(0 <= first < last < len(values) for first, last in pairwise(places)):
+            raise StructureError(
+                f"a map is cut at rising numbers of its {len(values)} knots, two or more; got {list(places)[:8]}; sort "
+                "them and drop repeated ones."
+            )
+        least = float((self.knots[1:] - self.knots[:-1]).min())
+        if max(1.0, -values[0], values[-1]) < _FINITE * least:  # differences and slopes of all parts are finite
+            make = _proved
+        else:
+            make = PiecewiseLinear  # says what is wrong, if anything is
+        parts = []
+        for first, last in pairwise(places):
+            inside = slice(first, last + 1)
+            parts.append(make(self.knots[inside], self.values[inside] - (values[first] + values[last]) / 2))
+        return tuple(parts)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return PiecewiseLinear, (np.array(self.knots), np.array(self.values), self.left_slope, self.right_slope)
 
 
-def nearly_slopes_of(maps: Sequence[PiecewiseLinear]) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Slopes of all pieces of all maps as floats, each within 2^-50 of the exact one, relatively; 1 where not zero.
+def inner_slopes(knots: FloatArray, values: FloatArray) -> FloatArray:
+    """Slopes from each point to the next, (n - 1,), as `evaluate` multiplies by them."""
+    with np.errstate(all="ignore"):  # a slope that is not finite is refused, with a message, by the constructor
+        k, v = knots / 2, values / 2  # halves: a difference of floats can overflow
+        return np.asarray((v[1:] - v[:-1]) / (k[1:] - k[:-1]))
 
-    One after the other, tails included: shapes (sum of n + 1,). Together, because a fit asks for hundreds of maps.
-    """
-    table = np.concatenate([phi.pieces for phi in maps])
-    ends = np.cumsum([phi.knots.size + 1 for phi in maps])
-    inner = np.ones(len(table), dtype=bool)
-    inner[ends - 1] = inner[[0, *ends[:-1].tolist()]] = False
-    floats = table[:, 2]
-    moving = (floats != 0.0) | (inner & (table[:, 4] != table[:, 3]))
-    with np.errstate(over="ignore"):
-        rises, runs = table[:, 4] - table[:, 3], np.append(table[1:, 0] - table[:-1, 0], 0.0)
-    rough = inner & (rises > 0) & ((rises < _ROUGH) | (runs < _ROUGH) | (floats < _ROUGH))
-    if rough.any():
-        floats = np.array([float(slope) for phi in maps for slope in phi.slopes])
-    return np.asarray(floats), moving.astype(np.int64)
+
+def _proved(knots: FloatArray, values: FloatArray) -> PiecewiseLinear:
+    """A map that is constant beyond its knots, without the checks: the caller knows that they would pass."""
+    phi = object.__new__(PiecewiseLinear)
+    values.setflags(write=False)
+    vars(phi).update(knots=knots, values=values, left_slope=0.0, right_slope=0.0)
+    return phi
 
 
 def _numbers(given: Any, what: str) -> FloatArray:

@@ -60,12 +60,12 @@ def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[fl
 
     rows: (units, n_model).
     """
-    pieces, floats, moving = inputs.nearly_slopes_by_piece(i)
-    maps, start = inputs.maps_of(i), int(inputs.starts[i])
+    tables = inputs.tables_of(i)
+    maps, start, floats, moving = inputs.maps_of(i), int(inputs.starts[i]), tables.slopes, tables.moving
     units = rows[:, start : start + floats.shape[1]]
 
     def exact(stretch: int) -> list[Fraction]:
-        return [phi.slope(piece) for phi, piece in zip(maps, pieces[stretch], strict=True)]
+        return [phi.slope(piece) for phi, piece in zip(maps, tables.at[stretch].tolist(), strict=True)]
 
     return round_down(-_largest(-units, floats, moving, exact)), round_up(_largest(units, floats, moving, exact))
 
@@ -77,17 +77,18 @@ def surrounding_slopes(
 
     Enough to say that a promise holds, or to make one that nobody wrote down, without rational arithmetic.
     """
-    floats = inputs.nearly_slopes_by_piece(i)[1]
+    floats = inputs.tables_of(i).slopes
     start = int(inputs.starts[i])
     units = rows[:, start : start + floats.shape[1]]
+    size = np.abs(units)
     with np.errstate(over="ignore", invalid="ignore"):
         sums = units @ floats.T
         # rounding of the sums, far below the margin, included; slopes below the smallest normal float are off by an ulp
-        error = (np.abs(units) @ floats.T) * margin + _of_tiny(units) + 2.0**-1000
+        error = (size @ floats.T) * margin + _of_tiny(size) + 2.0**-1000
         low, high = float((sums - error).min()), float((sums + error).max())
     if not (math.isfinite(low) and math.isfinite(high)):
         return extreme_slopes(inputs, i, rows)
-    return (max(low, 0.0) if (units >= 0.0).all() else low), (min(high, 0.0) if (units <= 0.0).all() else high)
+    return (max(low, 0.0) if units.min() >= 0.0 else low), (min(high, 0.0) if units.max() <= 0.0 else high)
 
 
 def rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
@@ -107,7 +108,7 @@ def _largest(
     """max over units and pieces of the exact sum; floats (to 2^-50) only choose which few are worth doing exactly."""
     with np.errstate(over="ignore", invalid="ignore"):  # a sum that leaves the range of floats is done exactly
         sums = units @ floats.T
-        error = (np.abs(units) @ floats.T) * (2.0**-52 * (floats.shape[1] + 16)) + _of_tiny(units) + 2.0**-1000
+        error = (np.abs(units) @ floats.T) * (2.0**-52 * (floats.shape[1] + 16)) + _of_tiny(np.abs(units)) + 2.0**-1000
         reach, least = sums + error, sums - error
     flat = ~((units != 0.0).astype(int) @ moving.T).astype(bool)  # sums of nothing but zeros are zero, and often tie
     best = np.where(np.isfinite(least), least, -np.inf).max()
@@ -116,9 +117,9 @@ def _largest(
     return max(found | {Fraction(0)} if flat.any() else found)
 
 
-def _of_tiny(units: FloatArray) -> FloatArray:
+def _of_tiny(sizes: FloatArray) -> FloatArray:
     """What slopes so small that floats hold them with few digits, or none, can add to a sum; (units, 1)."""
-    return np.asarray(np.abs(units).sum(axis=1, keepdims=True) * 2.0**-1073)
+    return np.asarray(np.add.reduce(sizes, axis=1, keepdims=True) * 2.0**-1073)
 
 
 def _exact_sums(units: FloatArray, exact: Callable[[int], list[Fraction]], at: NDArray[np.int64]) -> set[Fraction]:

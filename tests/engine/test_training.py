@@ -9,6 +9,8 @@ from threading import Event, Timer
 import numpy as np
 import pytest
 
+from monolip.engine.additive import Additive
+from monolip.engine.anchored import Anchored
 from monolip.engine.architecture import Architecture
 from monolip.engine.losses import Loss
 from monolip.engine.members import Member, train_members
@@ -237,3 +239,20 @@ def test_training_goes_on_from_a_network(paper_form):
     assert more.snapshots[-1].training_loss < first.snapshots[-1].training_loss
     with pytest.raises(StructureError, match="same architecture"):
         train(Problem(x, y, lower[0], upper[0]), start=first.network)
+
+
+def test_the_box_of_flat_parameters_lies_inside_the_slope_intervals_and_follows_them(rng):
+    x, y = wave()
+    lower, upper = -rng.random(3) * 1e-3 - 0.1, rng.random(3) / 3
+    problem = Problem(x, y, lower, upper)
+    low, high = problem.flat_box()
+    assert problem.flat_box()[0] is low  # made once
+    first = problem.layout.first_layer
+    assert low.dtype == high.dtype == np.float32
+    assert (first(low) >= lower).all()
+    assert (first(high) <= upper).all()
+    assert np.allclose([first(low)[0], first(high)[-1]], [lower, upper], atol=1e-7)
+    around = Anchored(problem, Additive(np.array([0.05, -0.01, 0.1]), 0.0)).problem
+    moved = first(around.flat_box()[1])
+    assert np.allclose(moved, upper - [0.05, -0.01, 0.1], atol=1e-7)
+    assert problem.flat_box()[0] is low

@@ -178,7 +178,7 @@ def test_of_very_many_rows_a_random_part_is_trained_on(monkeypatch):
     real = _fitting.make_problem
     monkeypatch.setattr(_fitting, "make_problem", lambda *parts: seen.append(parts[1].n_rows) or real(*parts))
     model = MonotonicRegressor(**QUICK).fit(X, y)
-    assert seen == [500]
+    assert set(seen) == {500}
     assert model.score(X, y) > 0.5
 
 

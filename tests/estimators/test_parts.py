@@ -34,8 +34,9 @@ def test_folds_are_equal_and_hold_an_equal_share_of_every_class(rng):
     ],
 )
 def test_the_path_grows_with_rows_and_ends_at_max_iter(n, batch, max_iter, expected):
-    rungs = _rungs(n, batch, max_iter)
-    assert tuple(rung.steps for rung in rungs) == expected
+    rungs, unearned = _rungs(n, batch, max_iter)
+    assert tuple(rung.steps for rung in rungs[: len(rungs) - unearned]) == expected
+    assert unearned == (2 if max_iter is None and n < 5000 else 0)
     assert max_iter is None or sum(expected) == -(-max_iter * n // batch)
     assert all(later.decay <= rung.decay for rung, later in pairwise(rungs))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from monolip.engine._state import AHEAD, Data, Lanes, State, Stepped
 from monolip.engine._training_layout import BIAS_AT, BIN_STRIDE, LANES, PAD, WIDTH, TrainingLayout
 from monolip.engine.losses import Loss
 
-__all__ = ["best_constant", "new_state", "start_params"]
+__all__ = ["best_constant", "flat_box", "new_state", "start_params"]
 
 FloatArray = NDArray[Any]
 
@@ -70,10 +71,10 @@ def best_constant(loss: Loss, y: FloatArray, weight: FloatArray, n_outputs: int)
 
 
 def new_state(
-    layout: TrainingLayout, params: FloatArray, lower: FloatArray, upper: FloatArray, data: Data,
+    layout: TrainingLayout, params: FloatArray, box: tuple[FloatArray, FloatArray], data: Data,
     index: NDArray[np.int32], run: int, seed: int, signed: bool, means: FloatArray,
 ) -> State:  # fmt: skip
-    """All the arrays of training, allocated once. lower, upper: (first-layer rows, d). means: (d,), of the columns."""
+    """All the arrays of training, allocated once. box: see `flat_box`. means: (d,), of the columns."""
     size, width, stride, n_bins = layout.size, layout.scratch, int(layout.layers[0, BIN_STRIDE]), len(layout.binned)
     block, outputs = (width + PAD) * LANES, int(layout.layers[-1, WIDTH])
     own, moments = ("params", "gradient", "lower", "upper"), ("first_moment", "second_moment", "average")
@@ -83,12 +84,9 @@ def new_state(
         y=data.y.shape[1] * LANES, weight=outputs * LANES, step=PAD,
         bin_means=n_bins, moved=stride, units=LANES * stride, table=n_bins * stride, bin_gradient=n_bins * stride,
     )  # fmt: skip
-    # float32 boxes are rounded inwards: what is inside them is inside the user's interval
-    low, high = _inwards(lower, upper, params.dtype)
-    layout.put_first_layer(arrays["lower"], low)
-    layout.put_first_layer(arrays["upper"], high)
-    arrays["params"][:] = params
-    layout.put_first_layer(arrays["params"], np.clip(layout.first_layer(params), low, high))
+    arrays["lower"][:], arrays["upper"][:], arrays["params"][:] = *box, params
+    first = arrays["params"][: layout.layers[0, BIAS_AT]]  # padding is 0, and so is its box
+    np.clip(first, box[0][: len(first)], box[1][: len(first)], out=first)
     arrays["means"][: len(layout.plain)], arrays["bin_means"][:] = means[layout.plain], means[layout.binned]
     if signed:
         arrays["raw"][:] = arrays["params"]
@@ -107,15 +105,22 @@ def _arena(dtype: np.dtype[Any], **sizes: int) -> dict[str, FloatArray]:
     distances fixed and wide, the same seed gives the same bits in every process.
     """
     gap = 1024 // dtype.itemsize
-    room = {name: -(-size // gap) * gap + gap for name, size in sizes.items()}
-    raw = np.zeros(sum(room.values()) * dtype.itemsize + 64, np.uint8)
+    starts = list(accumulate((-(-size // gap) * gap + gap for size in sizes.values()), initial=0))
+    raw = np.zeros(starts[-1] * dtype.itemsize + 64, np.uint8)
     start = -raw.ctypes.data % 64
-    flat = raw[start : start + sum(room.values()) * dtype.itemsize].view(dtype)
-    ends = np.cumsum(list(room.values()))
-    return {
-        name: flat[end - room[name] : end - room[name] + size]
-        for (name, size), end in zip(sizes.items(), ends, strict=True)
-    }
+    flat = raw[start : start + starts[-1] * dtype.itemsize].view(dtype)
+    return {name: flat[at : at + size] for (name, size), at in zip(sizes.items(), starts[:-1], strict=True)}
+
+
+def flat_box(layout: TrainingLayout, lower: FloatArray, upper: FloatArray, dtype: Any) -> tuple[FloatArray, FloatArray]:
+    """Slope boxes (outputs, d) as bounds of flat parameters; 0 where there are none.
+
+    float32 boxes are rounded inwards: what is inside them is inside the user's interval.
+    """
+    low, high = np.zeros(layout.size, dtype), np.zeros(layout.size, dtype)
+    for flat, rounded in zip((low, high), _inwards(lower, upper, dtype), strict=True):
+        layout.put_first_layer(flat, rounded[layout.output_of_row])
+    return low, high
 
 
 def _inwards(lower: FloatArray, upper: FloatArray, dtype: Any) -> tuple[FloatArray, FloatArray]:

@@ -62,7 +62,9 @@ class TrainingLayout:
         trunks, hidden = max(trunk_of_output) + 1, architecture.hidden
         order = np.argsort(np.asarray(trunk_of_output), kind="stable")
         binned = np.array([column for first, stop in bins for column in range(first, stop)], np.int64)
-        plain = np.setdiff1d(np.arange(n_features), binned)
+        is_plain = np.ones(n_features, bool)
+        is_plain[binned] = False
+        plain = np.flatnonzero(is_plain)
         first_bins = np.cumsum([0, *(stop - first for first, stop in bins)])
         widths = [len(plain) + len(bins), *(trunks * width for width in hidden), len(order)]
         pieces = [[(0, widths[1], 0, len(plain))]]  # row, rows, column, columns of each block, layer by layer

@@ -95,11 +95,11 @@ def fit_additive(
         _columns(problem, places, used), y, weight, offset, problem.lower[0][used], problem.upper[0][used],
         problem.loss.name, problem.parameter,
     )  # fmt: skip
-    found = []
+    found, flat = [], np.clip(0.0, problem.lower[0], problem.upper[0])
     for number, strength in enumerate(sorted(strengths, reverse=True)):
         for _ in range(1 if not known else STEPS_AFTER if number else NEWTON_STEPS):
             fit.step(strength * penalty[used])
-        slopes = np.clip(0.0, problem.lower[0], problem.upper[0])
+        slopes = flat.copy()
         slopes[used] = fit.w
         found.append(Additive(slopes, fit.constant))
     return found
@@ -178,7 +178,7 @@ class _Fit:
         newton = _DERIVATIVES.get(self.loss)
         if newton is not None:
             linear = self._linear()
-            slope, curve = newton(np.clip(linear + self.offset, -_STEEP, _STEEP), self.y, self.parameter)
+            slope, curve = newton(np.minimum(np.maximum(linear + self.offset, -_STEEP), _STEEP), self.y, self.parameter)
             self.gram = self._normal(self.weight * curve, linear - slope / curve)
         elif self.gram is None:
             self.gram = self._normal(self.weight, self.y - self.offset)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from monolip.engine._bin_columns import add_linear, check_ranges, sums_of_bins, unpack
 from monolip.engine._inputs import finite_target, offsets, row_weights, slope_boxes, trunks_of
 from monolip.engine._packing import packed_rows
+from monolip.engine._start import flat_box
 from monolip.engine._state import Data
 from monolip.engine._training_layout import INPUT_WIDTH, PAD, TrainingLayout
 from monolip.engine.architecture import Architecture
@@ -138,6 +139,16 @@ class Problem:
     def rows_kept(self, places: NDArray[np.int32]) -> NDArray[np.int64]:
         """The reverse of `places`: rows of the caller's table."""
         return np.asarray(places if self.mixed is None else self.mixed[places], np.int64)
+
+    def flat_box(self) -> tuple[FloatArray, FloatArray]:
+        """`first_layer_box` as bounds of flat parameters, see there; made once for all trainings in the same box."""
+        if self._flat is None or self._flat[0] is not self.lower or self._flat[1] is not self.upper:
+            center = 0.0 if self.center is None else self.center
+            box = flat_box(self.layout, self.lower - center, self.upper - center, self.dtype)
+            self._flat = self.lower, self.upper, box
+        return self._flat[2]
+
+    _flat: tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]] | None = None
 
     def first_layer_box(self) -> tuple[FloatArray, FloatArray]:
         """(rows, d) bounds of the first-layer weights, in the layout's order of rows."""

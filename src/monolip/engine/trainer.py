@@ -54,9 +54,8 @@ class Trainer:
         self.schedule = options.schedule(problem.dtype)
         signed = problem.architecture.paper_form
         params = self._fresh() if start is None else problem.layout.flat(*start[:2], problem.dtype)
-        lower, upper = problem.first_layer_box()
         self.state = new_state(
-            problem.layout, params, lower, upper, problem.data, self.index, problem.run, options.seed, signed,
+            problem.layout, params, problem.flat_box(), problem.data, self.index, problem.run, options.seed, signed,
             problem.means if options.centred else np.zeros_like(problem.means),
         )  # fmt: skip
 

@@ -120,10 +120,10 @@ def _promised(network: FrozenNetwork, table: RawTable, rows: NDArray[np.int64]) 
         if not _SIGNS.keys() & set(words):
             continue
         x = table.columns[j].at(rows)
-        x = x[np.isfinite(x)]
-        if len(x) < FEWEST or x.min() == x.max():
+        x = np.sort(x[np.isfinite(x)])
+        if len(x) < FEWEST or x[0] == x[-1]:
             continue
-        low, high = np.quantile(x, (0.1, 0.9), method="nearest")
+        low, high = x[round(0.1 * (len(x) - 1))], x[round(0.9 * (len(x) - 1))]
         for k, word in enumerate(words):
             if word in _SIGNS:
                 steepest = max(map(abs, surrounding_slopes(network.inputs, j, units[k])))

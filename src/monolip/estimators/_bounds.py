@@ -114,9 +114,9 @@ def _raw_promise(
     low = np.empty((len(inputs.numeric), len(lower)))
     high = np.empty_like(low)
     capped = promises.standard_cap is not None
+    every = [np.stack(ends) for ends in zip(lower, upper, strict=True)]
     for at, j in enumerate(inputs.numeric):
-        for k in range(len(lower)):
-            corners = np.stack([lower[k], upper[k]])
+        for k, corners in enumerate(every):
             if j in promises.intervals:
                 low[at, k], high[at, k] = promises.intervals[j]
             elif capped or not np.isnan(promises.caps[j]):

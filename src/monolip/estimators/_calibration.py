@@ -10,7 +10,7 @@ u alone is linear in the middle and gentle in the tails; bins let the slope diff
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -38,12 +38,23 @@ _FEWEST_LEVELS, _END_LEVELS = 16, [0.01, 0.99]
 def spread(values: FloatArray) -> tuple[float, float]:
     """Mean and standard deviation of the present values (0 and 1 where there are none, or all are equal)."""
     present = values[~np.isnan(values)]
-    if not present.size:
-        return 0.0, 1.0
-    scale = float(np.abs(present).max()) or 1.0  # squares of 1e200 overflow
-    mean, deviation = float((present / scale).mean()) * scale, float((present / scale).std()) * scale
+    return _spread(present, float(np.abs(present).max())) if present.size else (0.0, 1.0)
+
+
+def _spread(present: FloatArray, largest: float) -> tuple[float, float]:
+    """largest: of their absolute values."""
+    scale = largest or 1.0  # squares of 1e200 overflow
+    mean, deviation = _moments(present / scale)
     rounding = 8 * np.finfo(np.float64).eps * scale
-    return mean, deviation if deviation > rounding else 1.0
+    return mean * scale, deviation * scale if deviation * scale > rounding else 1.0
+
+
+def _moments(values: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation, with the bits of numpy's methods and without what they cost a small array."""
+    mean = float(np.add.reduce(values)) / values.size
+    away = values - mean
+    np.multiply(away, away, out=away)
+    return mean, math.sqrt(float(np.add.reduce(away)) / values.size)
 
 
 def calibrate(name: str, values: FloatArray, *, style: str, n_bins: int, missing: str) -> NumericColumn:
@@ -51,12 +62,16 @@ def calibrate(name: str, values: FloatArray, *, style: str, n_bins: int, missing
 
     missing: "state", "lowest" or "highest"; an indicator column is made only where values are missing in training.
     """
-    present = np.sort(values[~np.isnan(values)])
-    mean, deviation = spread(values)
-    if present.size and (deviation < _SMALLEST or max(-present[0], present[-1]) > _LARGEST):
+    absent = np.isnan(values)
+    any_missing = bool(absent.any())
+    known = values[~absent] if any_missing else values
+    present = np.sort(known)
+    low, high = (float(present[0]), float(present[-1])) if present.size else (0.0, 0.0)
+    mean, deviation = _spread(known, max(-low, high)) if present.size else (0.0, 1.0)
+    if deviation < _SMALLEST or max(-low, high) > _LARGEST:
         raise InputError(
             f"a numeric column lies within +-{_LARGEST:g} and has a standard deviation of {_SMALLEST:g} or more; got "
-            f"values from {present[0]:g} to {present[-1]:g} in column {name!r}; rescale it."
+            f"values from {low:g} to {high:g} in column {name!r}; rescale it."
         )
     if style == "linear":
         mean, deviation = _middle(present, mean, deviation)
@@ -66,7 +81,7 @@ def calibrate(name: str, values: FloatArray, *, style: str, n_bins: int, missing
         maps = [PiecewiseLinear(np.zeros(1), np.zeros(1))]
     else:
         maps = _maps(present, mean, deviation, style, n_bins)
-    return _with_missing(name, maps, present, missing, bool(np.isnan(values).any()))
+    return _with_missing(name, maps, present, missing, any_missing)
 
 
 def _middle(present: FloatArray, mean: float, deviation: float) -> tuple[float, float]:
@@ -78,72 +93,88 @@ def _middle(present: FloatArray, mean: float, deviation: float) -> tuple[float, 
 
 
 def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins: int) -> list[PiecewiseLinear]:
-    low, middle, high = present[[present.size // 4, present.size // 2, 3 * present.size // 4]]
-    if style == "clipped" and _SMALLEST < _FAR * (high - low) < deviation:  # a sentinel would make the rest one value
-        mean, deviation = float(middle), _FAR * float(high - low)
-    levels = np.linspace(0, 1, max(_FEWEST_LEVELS, n_bins) + 1)
-    knots = _quantile_knots(present, deviation, np.unique(np.concatenate([levels, _END_LEVELS])))
-    ends = np.array([mean - _CLIP * deviation, mean + _CLIP * deviation])
-    if knots.size == 1 and knots[0] == present[0] == present[-1]:
-        return [PiecewiseLinear(knots, np.zeros(1))]
-    everything = _apart(np.concatenate([knots, ends]), deviation)
+    if style == "clipped":
+        low, middle, high = present[[present.size // 4, present.size // 2, 3 * present.size // 4]].tolist()
+        if _SMALLEST < _FAR * (high - low) < deviation:  # a sentinel would make the rest one value
+            mean, deviation = middle, _FAR * (high - low)
+    samples = _samples(present)
+    knots = _quantile_knots(present, deviation, _at_levels(samples, n_bins, True))
+    if len(knots) == 1 and knots[0] == present[0] == present[-1]:
+        return [PiecewiseLinear(np.array(knots), np.zeros(1))]
+    everything = np.array(_apart([*knots, mean - _CLIP * deviation, mean + _CLIP * deviation], deviation))
     z = (everything - mean) / deviation
     beyond = np.minimum(np.log1p(np.maximum(np.abs(z) - _CLIP, 0.0)), _CLIP)  # far values count less and less
-    standard = np.clip(z, -_CLIP, _CLIP) + np.sign(z) * beyond
+    standard = np.minimum(np.maximum(z, -_CLIP), _CLIP) + np.sign(z) * beyond
     u = standard if style == "clipped" else (standard + _normal_scores(present, everything)) / 2
-    u = np.maximum.accumulate(u)
-    maps = [PiecewiseLinear(everything, u)]
-    edges = _at_levels(present, np.linspace(0, 1, n_bins + 1))
+    whole = PiecewiseLinear(everything, np.maximum.accumulate(u))
+    if not n_bins:
+        return [whole]
+    edges = np.array(_at_levels(samples, n_bins, False))
     cuts = sorted(set(np.abs(everything - edges[:, None]).argmin(axis=1).tolist()))
-    if n_bins and len(cuts) >= 4:
-        for first, last in pairwise(cuts):
-            inside = slice(first, last + 1)
-            maps.append(PiecewiseLinear(everything[inside], u[inside] - (u[first] + u[last]) / 2))
-    return maps
+    return [whole, *whole.cut(cuts)] if len(cuts) >= 4 else [whole]
 
 
-def _quantile_knots(present: FloatArray, deviation: float, levels: FloatArray) -> FloatArray:
+def _quantile_knots(present: FloatArray, deviation: float, quantiles: list[float]) -> list[float]:
     """Distinct quantiles; an end bin of few rows that is much narrower than the next one is joined to it.
 
     Otherwise u takes a step there: the last 1 % of uniform rows made it 15 times as steep as x in standard deviations.
     """
-    knots = _apart(_at_levels(present, levels), deviation)
-    for end in (slice(None), slice(None, None, -1)):
-        near = knots[end][:3]
-        if knots.size >= 4 and abs(near[1] - near[0]) < _END * abs(near[2] - near[1]):
-            beyond = present < near[1] if near[1] > near[0] else present > near[1]
-            knots = knots[knots != near[1]] if beyond.mean() <= _FEW else knots
+    knots = _apart(quantiles, deviation)
+    for way in (1, -1):
+        end, near, next_one = knots[::way][:3] if len(knots) >= 4 else (0.0, 0.0, 0.0)
+        if abs(near - end) < _END * abs(next_one - near):
+            beyond = present < near if near > end else present > near
+            if beyond.mean() <= _FEW:
+                knots.remove(near)
     return knots
 
 
-def _at_levels(present: FloatArray, levels: FloatArray) -> FloatArray:
-    """Distinct quantiles of sorted values; where one value is nearly all of them, those of the others as well."""
-    found = present[np.round(levels * (present.size - 1)).astype(int)]
-    for value in sorted({float(present[round(k / 5 * (present.size - 1))]) for k in range(6)}):
-        first, last = int(present.searchsorted(value, "left")), int(present.searchsorted(value, "right"))
-        others = present.size - (last - first)
-        if last - first > _MOSTLY * present.size and others >= _SOME:  # a share above 1/5 holds one of the six ranks
-            rest = np.concatenate([present[:first], present[last:]])
-            found = np.concatenate([found, rest[np.round(levels * (others - 1)).astype(int)]])
-    return np.array(sorted(set(found.tolist())))
+def _samples(present: FloatArray) -> list[FloatArray]:
+    """Sorted values, and where one value is nearly all of them, the others as well."""
+    size = present.size
+    some = present[_ranks(5, False, size)]  # a share above 1/5 holds one of the six ranks
+    first, last = present.searchsorted(some, "left"), present.searchsorted(some, "right")
+    counts = last - first
+    found = {}
+    for k in np.flatnonzero((counts > _MOSTLY * size) & (size - counts >= _SOME)).tolist():
+        found[float(some[k])] = np.concatenate([present[: first[k]], present[last[k] :]])
+    return [present, *found.values()]
 
 
-def _apart(knots: FloatArray, deviation: float) -> FloatArray:
+def _at_levels(samples: list[FloatArray], n_bins: int, fine: bool) -> list[float]:
+    """Distinct quantiles of sorted values."""
+    return sorted({value for each in samples for value in each[_ranks(n_bins, fine, each.size)].tolist()})
+
+
+def _ranks(n_bins: int, fine: bool, size: int) -> NDArray[np.int64]:
+    """Places of the quantiles in so many sorted values: ends of equal bins; fine: more of them, and both far ends."""
+    return np.rint(_levels(n_bins, fine) * (size - 1)).astype(np.int64)
+
+
+@lru_cache(maxsize=8)
+def _levels(n_bins: int, fine: bool) -> FloatArray:
+    levels = np.linspace(0, 1, (max(_FEWEST_LEVELS, n_bins) if fine else n_bins) + 1)
+    return np.unique(np.concatenate([levels, _END_LEVELS])) if fine else levels
+
+
+def _apart(knots: list[float], deviation: float) -> list[float]:
     """Distinct knots, none nearer to the next than a thousandth of the spread of them all; the ends are kept.
 
     The spread is the smaller of the deviation and the middle half of the knots, so that heavy tails keep their middle
     and one value of 1e9 does not erase the others. Some ulps are between them in any case, and slopes stay finite.
     """
-    distinct = sorted(set(knots.tolist()))
+    distinct = sorted(set(knots))
     middle = _quantile(distinct, 0.75) - _quantile(distinct, 0.25)
     least = max(_NARROWEST * min(deviation, middle or deviation), min(_TINY, _NARROWEST * deviation))
+    ulps = _ULPS * math.ulp(max(-distinct[0], distinct[-1])) > least
     kept = [distinct[0]]
     for knot in distinct[1:]:
-        if knot - kept[-1] > max(least, _ULPS * math.ulp(max(abs(knot), abs(kept[-1])))):
+        gap = knot - kept[-1]
+        if gap > least and not (ulps and gap <= _ULPS * math.ulp(max(abs(knot), abs(kept[-1])))):
             kept.append(knot)
         elif len(kept) > 1 and knot == distinct[-1]:
             kept[-1] = knot
-    return np.array(kept)
+    return kept
 
 
 def _quantile(ordered: list[float], level: float) -> float:
@@ -157,9 +188,10 @@ def _normal_scores(present: FloatArray, at: FloatArray) -> FloatArray:
     """Normal quantile of the middle rank of each point, standardised to the sample."""
     n = present.size
     rank = (present.searchsorted(at, "left") + present.searchsorted(at, "right")) / (2 * n)
-    scores = np.array([_NORMAL.inv_cdf(p) for p in np.clip(rank, 0.5 / n, 1 - 0.5 / n).tolist()])
-    sample = np.interp(present, at, scores)
-    return np.asarray((scores - sample.mean()) / (sample.std() or 1.0))
+    inside = np.minimum(np.maximum(rank, 0.5 / n), 1 - 0.5 / n)
+    scores = np.array([_NORMAL.inv_cdf(p) for p in inside.tolist()])
+    mean, deviation = _moments(np.interp(present, at, scores))
+    return np.asarray((scores - mean) / (deviation or 1.0))
 
 
 def _with_missing(

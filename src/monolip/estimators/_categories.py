@@ -129,4 +129,5 @@ class _Means:
 
 def _average(rows: FloatArray, count: FloatArray) -> FloatArray:
     """What an unseen or missing label counts as: the average known one."""
-    return np.asarray(np.average(rows, axis=0, weights=count) if count.sum() else rows.sum(axis=0) * 0.0)
+    total = count.sum()
+    return np.asarray((rows * count[:, None]).sum(axis=0) / total if total else rows.sum(axis=0) * 0.0)

@@ -74,16 +74,15 @@ class FastInputs:
         raw = np.array([np.fmin.reduce(values), np.fmax.reduce(values), values.min()])  # the last: NaN if one is
         column = np.empty((len(raw), self.inputs.columns[i].n_model))
         fill_numeric(raw, *self.tables[i], column, 0)
-        return np.stack([column.min(axis=0), column.max(axis=0)])
+        return np.array([np.minimum.reduce(column), np.maximum.reduce(column)])
 
 
 def _tables(inputs: InputTransform, i: int) -> _Tables:
     column = inputs.columns[i]
     assert isinstance(column, NumericColumn)
-    knots, number = inputs.pieces_of(i)
-    pieces = np.stack([phi.pieces[number[:, m]] for m, phi in enumerate(column.maps)], axis=1)
+    tables = inputs.tables_of(i)
     missing = np.array([np.nan] * column.n_model if column.missing is None else column.missing)
-    return _Tables(knots, pieces, missing, np.nan if column.present is None else column.present)
+    return _Tables(tables.knots, tables.pieces, missing, np.nan if column.present is None else column.present)
 
 
 @compiled()

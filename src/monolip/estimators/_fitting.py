@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +83,8 @@ def fit_network(
         given = None if before is None else before.boxes
         boxes = given or make_boxes(inputs, promises, table, target.scale, target.deviation)
         problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
-        dealt = deepcopy(rng)  # all paths of a fit hold out the same rows
+        dealt = np.random.default_rng(0)
+        dealt.bit_generator.state = rng.bit_generator.state  # all paths of a fit hold out the same rows
         return Path(inputs, boxes, _recipe(problem, penalties(inputs), target, settings, dealt, started, on_progress))
 
     kept: tuple[NetworkArrays, ...] = ()

@@ -42,14 +42,16 @@ def misses_bends(start: Additive, problem: Problem, table: RawTable, schema: Sch
         return False
     rows = problem.rows_kept(places.astype(np.int32))
     columns = (table.columns[j].at(rows) for j, kind in enumerate(schema.categories) if kind is None)
-    return any(_bends(x, slope, curvature * dispersion) for x in columns)
+    firsts = np.linspace(0, len(rows), min(STRETCHES, len(rows) // FEWEST), endpoint=False).astype(np.int64)
+    return any(_bends(x, slope, curvature * dispersion, firsts) for x in columns)
 
 
-def _bends(x: FloatArray, slope: FloatArray, spread: FloatArray) -> bool:
+def _bends(x: FloatArray, slope: FloatArray, spread: FloatArray, firsts: NDArray[np.int64]) -> bool:
+    """firsts: where stretches of equally many rows begin."""
     order = np.argsort(x, kind="stable")  # rows without a value are the last stretch
-    ascending, most = x[order], min(STRETCHES, len(x) // FEWEST)
-    some = np.linspace(0, len(x), most, endpoint=False).astype(np.int64)
-    cuts = np.unique(ascending.searchsorted(ascending[some]))
+    ascending = x[order]
+    found = ascending.searchsorted(ascending[firsts])
+    cuts = found[np.concatenate([[True], found[1:] > found[:-1]])]
     sums, sizes = np.add.reduceat(slope[order], cuts), np.add.reduceat(spread[order], cuts)
     statistic = float(np.sum(np.square(sums)[sizes > 0] / sizes[sizes > 0]))
     return statistic > len(cuts) + SURE * math.sqrt(2 * len(cuts))

@@ -46,7 +46,8 @@ def better_path(
     few = make(learn(FEW if numeric <= MANY_FEATURES else FEW // 2 if numeric <= TOO_MANY else 0))
     more = min(MANY, MOST_BINS // max(numeric, 1), table.n_rows // ROWS_OF_A_BIN)
     one_output = len(few.boxes.lower) == 1
-    if not (numeric and one_output and more > 2 * FEW and few.recipe.folds is not None):
+    allowed = 0 < numeric <= MANY_FEATURES and one_output and more > 2 * FEW
+    if not allowed or few.recipe.folds is None:
         return few
     goes_on = few.recipe.climb(RUNGS)
     if few.recipe.is_out_of_time():

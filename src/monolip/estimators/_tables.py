@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -16,59 +15,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from monolip.errors import InputError
-from monolip.input_columns import CategoryColumn, is_missing
+from monolip.estimators._pandas_columns import from_pandas
+from monolip.estimators._raw_column import EXACT, RawColumn, array_of, beyond_floats
+from monolip.input_columns import is_missing
 
 __all__ = ["RawColumn", "RawTable", "column_names", "read_table", "refuse_infinite", "refuse_labels"]
-
-_EXACT = 2**53  # larger integers are not all floats
 
 
 class InputTypeError(InputError, TypeError):
     """A value of a type that is neither a number nor a label; scikit-learn expects a TypeError."""
-
-
-@dataclass(frozen=True)
-class RawColumn:
-    """values: float64 with NaN for missing, or objects (labels).
-
-    categories: not None where the table's own type says "category", listed where it also gives an order.
-    exact: the same values as Python's integers, where floats would merge some of them.
-    """
-
-    name: str
-    values: NDArray[Any]
-    categories: tuple[Any, ...] | None = None
-    ordered: bool = False
-    exact: NDArray[Any] | None = None
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        """The values as a category sees them."""
-        return self.values if self.exact is None else self.exact
-
-    @property
-    def is_numeric(self) -> bool:
-        return self.values.dtype.kind == "f"
-
-    def at(self, rows: NDArray[Any] | slice) -> NDArray[Any]:
-        """The values of some rows."""
-        return np.asarray(self.values[rows])
-
-    @cached_property
-    def factors(self) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """(distinct labels, number of each row's label among them): a label is looked at once, not once a row."""
-        labels = self.labels
-        if labels.dtype.kind == "f":
-            found = np.unique(labels, return_inverse=True)
-            return found[0].astype(object), found[1]
-        numbers: dict[Any, int] = {}
-        codes = [numbers.setdefault(label, len(numbers)) for label in labels.tolist()]
-        return _array_of(list(numbers)), np.array(codes, dtype=np.intp)
-
-    def codes_in(self, column: CategoryColumn) -> NDArray[np.int64]:
-        """Row of the category's table for each row."""
-        distinct, number = self.factors
-        return column.codes(distinct)[number]
 
 
 @dataclass(frozen=True)
@@ -100,9 +55,11 @@ def _rows_of(column: RawColumn, rows: NDArray[np.int64]) -> RawColumn:
 def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] | None = None) -> RawTable:
     """A table of any kind; names: what columns without names of their own are called; pick: columns to read."""
     _refuse_repeated(X)
+    if _is_pandas(X) and type(X).__name__ == "DataFrame":
+        return _from_columns(X.columns.tolist(), len(X), (series for _, series in X.items()), pick)
     frame = _native(X)
     if isinstance(frame, nw.DataFrame):
-        return _from_frame(frame, pick)
+        return _from_columns(frame.columns, len(frame), map(frame.get_column, frame.columns), pick)
     _refuse_rows(X, frame)
     return _from_array(X, names)
 
@@ -116,12 +73,16 @@ def column_names(X: Any) -> list[str] | None:
 
 def _refuse_repeated(X: Any) -> None:
     """Two columns of one name cannot be told apart by a constraint, nor at predict time."""
-    if type(X).__module__.partition(".")[0] != "pandas":  # other frames cannot hold two
+    if not _is_pandas(X):  # other frames cannot hold two
         return
     names = getattr(X, "columns", None)
     if names is not None and not names.is_unique:
         repeated = sorted({str(name) for name in names[names.duplicated()]})
         raise InputError(f"column names are distinct; got {repeated[:5]} more than once; rename or drop one of each.")
+
+
+def _is_pandas(given: Any) -> bool:
+    return type(given).__module__.partition(".")[0] == "pandas"
 
 
 def _native(X: Any) -> Any:
@@ -164,7 +125,7 @@ def _from_array(X: Any, names: Sequence[str] | None) -> RawTable:
     found = [f"x{j}" for j in range(array.shape[1])] if names is None or len(names) != array.shape[1] else names
     if array.dtype.kind in "mM":
         _refuse_type(array.dtype, str(found[0]))
-    exact = array.astype(object) if array.dtype.kind in "iu" and _beyond_floats(array) else None
+    exact = array.astype(object) if array.dtype.kind in "iu" and beyond_floats(array) else None
     if array.dtype.kind not in "OUS":
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinity, which is refused by name
             array = array.astype(np.float64, copy=False)
@@ -175,20 +136,26 @@ def _from_array(X: Any, names: Sequence[str] | None) -> RawTable:
     return RawTable(tuple(columns), False, len(array), whole)
 
 
-def _from_frame(frame: nw.DataFrame[Any], pick: Sequence[str] | None) -> RawTable:
-    if not len(frame) or not frame.columns:
+def _from_columns(keys: Sequence[Any], n_rows: int, every: Iterable[Any], pick: Sequence[str] | None) -> RawTable:
+    """keys: of all columns; every: the columns themselves; pick: names of those to take."""
+    if not n_rows or not keys:
         raise InputError(
-            f"Found array with {len(frame)} sample(s) and {len(frame.columns)} feature(s) (shape={frame.shape}) while "
+            f"Found array with {n_rows} sample(s) and {len(keys)} feature(s) (shape={(n_rows, len(keys))}) while "
             "a minimum of 1 is required; pass a table with rows and columns."
         )
-    named = all(isinstance(name, str) for name in frame.columns)
-    names = frame.columns if named else [f"x{j}" for j in range(len(frame.columns))]
-    where = {name: j for j, name in enumerate(names)}
-    columns = [_from_series(frame[:, where[name]], name) for name in pick or names]
-    return RawTable(tuple(columns), named, len(frame))
+    named = all(isinstance(name, str) for name in keys)
+    names = keys if named else [f"x{j}" for j in range(len(keys))]
+    where = dict(zip(names, every, strict=True))
+    columns = [_from_series(where[name], name) for name in pick or names]
+    return RawTable(tuple(columns), named, n_rows)
 
 
-def _from_series(series: nw.Series[Any], name: str) -> RawColumn:
+def _from_series(given: Any, name: str) -> RawColumn:
+    """given: a series of pandas or of narwhals."""
+    found = from_pandas(given, name) if _is_pandas(given) else None
+    if found is not None:
+        return found
+    series: nw.Series[Any] = nw.from_native(given, series_only=True, pass_through=True)
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         wide = dtype in (nw.Int128, nw.UInt128)  # numpy has no such numbers
@@ -196,7 +163,7 @@ def _from_series(series: nw.Series[Any], name: str) -> RawColumn:
         if plain.dtype.kind not in "fiub":  # nullable and decimal numbers come as objects; a frame's own cast is slow
             plain = series.cast(nw.Float64).to_numpy()
         values = np.asarray(plain, dtype=np.float64)
-        large = dtype.is_integer() and _beyond_floats(values)
+        large = dtype.is_integer() and beyond_floats(values)
         return RawColumn(name, values, exact=_objects(series) if large else None)
     if dtype in (nw.Categorical, nw.Enum):
         ordered = isinstance(dtype, nw.Enum)  # pandas' ordered categories arrive as this too
@@ -208,17 +175,7 @@ def _from_series(series: nw.Series[Any], name: str) -> RawColumn:
 
 
 def _objects(series: nw.Series[Any]) -> NDArray[Any]:
-    return _array_of(series.to_list())
-
-
-def _array_of(items: Sequence[Any]) -> NDArray[Any]:
-    """Shape (n,) whatever the items are."""
-    return np.fromiter(items, dtype=object, count=len(items))
-
-
-def _beyond_floats(values: NDArray[Any]) -> bool:
-    """Whether some of these whole numbers, NaN aside, may be no floats."""
-    return bool(((values >= _EXACT) | (values <= -_EXACT)).any())
+    return array_of(series.to_list())
 
 
 def _refuse_type(dtype: Any, name: str) -> NoReturn:
@@ -243,7 +200,7 @@ def _from_objects(values: NDArray[Any], name: str) -> RawColumn:
             f"a column holds numbers or strings, not both: strings in numeric column {name!r}; got {items[row]!r} in "
             f"row {row}; clean it, or turn all of it into strings to make it a category."
         )
-    return RawColumn(name, _array_of(items))
+    return RawColumn(name, array_of(items))
 
 
 def _from_numbers(items: list[Any], missing: list[bool], name: str) -> RawColumn:
@@ -261,8 +218,8 @@ def _from_numbers(items: list[Any], missing: list[bool], name: str) -> RawColumn
             numbers[row] = float(item)
         except (OverflowError, ValueError) as error:
             raise InputError(f"column {name!r} holds numbers; {error} in row {row}; rescale the column.") from None
-    large = any(isinstance(item, int) and abs(item) >= _EXACT for item in items)
-    return RawColumn(name, numbers, exact=_array_of(items) if large else None)
+    large = any(isinstance(item, int) and abs(item) >= EXACT for item in items)
+    return RawColumn(name, numbers, exact=array_of(items) if large else None)
 
 
 def refuse_labels(column: RawColumn) -> None:

@@ -145,8 +145,9 @@ def read_weights(weight: Any, n_rows: int) -> FloatArray | None:
 
 
 def _column(y: Any, n_rows: int) -> FloatArray:
+    plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf"  # nothing for scikit-learn to look at
     try:
-        values = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
+        values = np.asarray(y if plain else column_or_1d(y, warn=True), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the target of a regressor is one column of numbers; {error}; convert it.") from None
     if len(values) != n_rows:

@@ -8,6 +8,7 @@ for bit, and a is kept small enough for every slope interval to hold.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,9 +65,12 @@ def measure_calibration(
         predicted, happened = p.max(axis=1), codes == p.argmax(axis=1)
         distance = (p**2).sum(axis=1) - 2 * own + 1
     order = np.argsort(predicted, kind="stable")
-    parts = [part for part in np.array_split(order, n_bins) if part.size and counts[part].any()]
-    means = [[float(np.average(v[part], weights=counts[part])) for v in (predicted, happened)] for part in parts]
-    shares = [float(counts[part].sum() / counts.sum()) for part in parts]
+    ends = [(k * (len(order) // n_bins) + min(k, len(order) % n_bins)) for k in range(n_bins + 1)]
+    parts = [part for part in (order[a:b] for a, b in pairwise(ends)) if part.size and counts[part].any()]
+    sums = [float(counts[part].sum()) for part in parts]
+    pairs = list(zip(parts, sums, strict=True))
+    means = [[float((v[part] * counts[part]).sum()) / total for v in (predicted, happened)] for part, total in pairs]
+    shares = [total / float(counts.sum()) for total in sums]
     error = sum(abs(a - b) * share for (a, b), share in zip(means, shares, strict=True))
     bins = tuple((a, b, int(part.size)) for (a, b), part in zip(means, parts, strict=True))
     loss, brier = (float(np.average(v, weights=counts)) for v in (-np.log(own), distance))

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from monolip.errors import InputError
 from monolip.estimators._checks import LARGEST
-from monolip.estimators._tables import RawColumn, RawTable, _array_of, _from_series, refuse_infinite
+from monolip.estimators._raw_column import array_of
+from monolip.estimators._tables import RawColumn, RawTable, _from_series, refuse_infinite
 from monolip.estimators.stream._arrow import LABEL, NOTHING, require_pyarrow
 from monolip.estimators.stream.left_out import LeftOut
 from monolip.estimators.stream.source import Source
@@ -129,7 +130,7 @@ def raw_column(values: Any, name: str, kind: str) -> RawColumn:
     coded = values if own else values.dictionary_encode()
     distinct = [*coded.dictionary.to_pylist(), None]
     codes = coded.indices.fill_null(len(distinct) - 1).to_numpy(zero_copy_only=False).astype(np.intp)
-    labels = _array_of(distinct)
+    labels = array_of(distinct)
     column = RawColumn(name, labels[codes], () if own else None)
     column.__dict__["factors"] = (labels, codes) if (codes == len(distinct) - 1).any() else (labels[:-1], codes)
     return column

@@ -19,9 +19,10 @@ from monolip.estimators._model_rows import ModelRows
 from monolip.estimators._preparing import learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
 from monolip.estimators._race import Path, better_path
+from monolip.estimators._raw_column import array_of
 from monolip.estimators._recipe import UNJUDGED
 from monolip.estimators._schema import Schema
-from monolip.estimators._tables import RawColumn, RawTable, _array_of
+from monolip.estimators._tables import RawColumn, RawTable
 from monolip.estimators._targets import Target
 from monolip.estimators.stream.sample import Sample
 from monolip.input_transform import InputTransform
@@ -42,7 +43,7 @@ class Columns:
     @classmethod
     def of(cls, sample: Sample, names: tuple[str, ...], declared: tuple[tuple[Any, ...] | None, ...]) -> Columns:
         labels = [
-            _array_of([*known, None]) if labelled else None
+            array_of([*known, None]) if labelled else None
             for known, labelled in zip(sample.labels, sample.labelled, strict=True)
         ]
         return cls(names, tuple(labels), declared)
