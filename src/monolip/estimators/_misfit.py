@@ -5,7 +5,8 @@ over (the slope g of the loss) adds up to about nothing in each of them:
 
     sum over stretches of (sum g)^2 / sum h,    h = curvature of the loss times its dispersion
 
-is then about the number of stretches, give or take the root of twice as many.
+is then about the number of stretches, give or take the root of twice as many. What is beyond that, over the number of
+rows, is the part of what the start leaves over that finer bins of this feature would explain.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ FloatArray = NDArray[np.float64]
 MAX_ROWS = 4096
 STRETCHES, FEWEST = 64, 8  # along a feature, and rows in each
 SURE = 5.0  # standard deviations: there may be many features
+LEAST = 0.02  # of what the start leaves over: less is not worth finer bins
 
 
 def misses_bends(start: Additive, problem: Problem, table: RawTable, schema: Schema) -> bool:
-    """Whether there is a numeric feature along which the start is off by more than chance."""
+    """Whether there is a numeric feature along which the start is off, beyond chance and by more than a little."""
     n = table.n_rows
     places = np.arange(n) if n <= MAX_ROWS else np.linspace(0, n - 1, MAX_ROWS).astype(np.int64)
     if len(places) < 2 * FEWEST:
@@ -54,4 +56,5 @@ def _bends(x: FloatArray, slope: FloatArray, spread: FloatArray, firsts: NDArray
     cuts = found[np.concatenate([[True], found[1:] > found[:-1]])]
     sums, sizes = np.add.reduceat(slope[order], cuts), np.add.reduceat(spread[order], cuts)
     statistic = float(np.sum(np.square(sums)[sizes > 0] / sizes[sizes > 0]))
-    return statistic > len(cuts) + SURE * math.sqrt(2 * len(cuts))
+    excess = statistic - len(cuts)
+    return excess > SURE * math.sqrt(2 * len(cuts)) and excess > LEAST * len(x)

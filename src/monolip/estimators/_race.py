@@ -23,7 +23,7 @@ FEW, MANY = 8, 64  # bins of a numeric feature
 MANY_FEATURES, TOO_MANY = 64, 128  # numeric ones that get half of the few bins, and none
 MOST_BINS, ROWS_OF_A_BIN = 2048, 8  # of all features together; at least, on average
 RUNGS = 3  # after which paths are compared
-EARNED = 0.04  # part of the loss that few bins gain by then if many are tried
+EARNED = 0.08  # part of the loss that few bins gain by then if many are tried
 WORTH = 0.02  # part of the loss: less is not worth predictions that take four times as long
 
 
