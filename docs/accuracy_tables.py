@@ -143,7 +143,8 @@ def presets(accuracy: dict[str, Any], fit_time: dict[str, Any], table: Table) ->
     for name in sorted((n for n in ratios if n in overall), key=lambda n: ratios[n]):
         own = overall[name]["ours_over_it"]  # the default's error over this one's
         best = max(overall[n]["ours_over_it"] for n in trees) / own
-        options = ", ".join(f"{k}={v}" for k, v in (who[name]["search"] or {}).get("options", {}).items())
+        given = (who[name]["search"] or {}).get("options", {})
+        options = ", ".join(f"{k}={tuple(v) if isinstance(v, list) else v}" for k, v in given.items())
         rows.append(
             (
                 who[name]["label"], f"`{options}`" if options else "none", f"{overall[name]['mean_rank']:.2f}",
