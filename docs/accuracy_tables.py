@@ -210,18 +210,40 @@ def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
     axes.axhline(1, color="#999999", lw=0.8)
     axes.axvline(1, color="#999999", lw=0.8)
-    half = _median(x for x, _ in points.values())
-    for name, (x, y) in points.items():
+    for x, y in points.values():
         axes.plot(x, y, "o", color="#1b7f5c" if y < 1 else "#c0392b", ms=5)
-        side = {"xytext": (5, 3), "ha": "left"} if x < half else {"xytext": (-5, 3), "ha": "right"}
-        axes.annotate(name.replace("_", " "), (x, y), textcoords="offset points", fontsize=7, **side)
     axes.set_xscale("log", base=2)
     axes.set(xlabel="fit time: monolip / one LightGBM fit", ylabel="error: monolip / searched LightGBM")
     axes.set_title("One point a data set; left: faster than one fit, below: more accurate than the search", fontsize=9)
     axes.margins(0.12)
     axes.xaxis.set_major_formatter("{x:g}")
+    _name(figure, axes, points)
     figure.savefig(path, dpi=150, metadata={"Software": None})
     plt.close(figure)
+
+
+def _name(figure: Any, axes: Any, points: dict[str, tuple[float, float]]) -> None:
+    """A label beside each point, on the nearest of some places where it covers neither another label nor a point."""
+    from matplotlib.text import Text
+
+    figure.draw_without_rendering()
+    marks = axes.transData.transform(list(points.values()))
+    taken: list[Any] = []
+    for name, at in sorted(points.items(), key=lambda item: -item[1][1]):
+        for step in range(40):
+            side, height = (1, -1)[step % 2], (3, -8, 13, -18, 23, -28, 33, -38, 43, -48)[step // 4]
+            label = axes.annotate(
+                name.replace("_", " "), at, xytext=(side * (5 + 30 * (step // 2 % 2)), height), fontsize=7,
+                textcoords="offset points", ha="left" if side > 0 else "right",
+                arrowprops=None if step < 2 else {"arrowstyle": "-", "lw": 0.4, "color": "#999999"},
+            )  # fmt: skip
+            label.get_window_extent()  # finds its place; the box of the words alone is without the line to the point
+            box = Text.get_window_extent(label).padded(1.5)
+            inside = axes.bbox.x0 < box.x0 and box.x1 < axes.bbox.x1
+            if inside and not any(box.overlaps(other) for other in taken) and not any(box.contains(*m) for m in marks):
+                taken.append(box)
+                break
+            label.remove()
 
 
 def _median(values: Iterable[float]) -> float:
