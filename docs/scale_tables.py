@@ -1,4 +1,4 @@
-"""The tables of docs/howto/gpu.md, search.md and distributed.md, from benchmarks/results.
+"""The tables of docs/streaming.md and docs/howto/gpu.md, search.md and distributed.md, from benchmarks/results.
 
 python docs/scale_tables.py        rewrites what stands between <!-- name --> and <!-- /name -->
 """
@@ -68,6 +68,18 @@ def ray_scaling(data: dict[str, Any]) -> str:
     return f"{made}\n\nMeasured on {data['machine']['cores']} cores, others' load before the start: {load}."
 
 
+def scale(data: dict[str, Any]) -> str:
+    rows = [
+        (
+            f"{r['rows']:,}", f"{r['fit_peak_mib']} MiB", f"{r['fit_cpu_us_per_row']:.1f}",
+            f"{r['predict_cpu_us_per_row']:.2f}", f"{r['excess_error']:.4f}",
+        )
+        for r in data["results"]
+    ]  # fmt: skip
+    made = ["memory of the fit", "CPU of the fit, µs a row", "CPU of predictions, µs a row", "error beyond the noise"]
+    return table(["rows", *made], rows)
+
+
 def _thousands(value: float | None) -> str:
     return "-" if value is None else f"{value / 1000:,.0f}"
 
@@ -76,6 +88,7 @@ BLOCKS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "gpu_step": ("howto/gpu.md", "gpu_training", gpu_step),
     "gpu_widths": ("howto/gpu.md", "gpu_training", gpu_widths),
     "search_rate": ("howto/search.md", "search_rate", search_rate),
+    "scale": ("streaming.md", "scale", scale),
     "ray_scaling": ("howto/distributed.md", "ray_scaling", ray_scaling),
 }
 
