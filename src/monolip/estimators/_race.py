@@ -17,7 +17,7 @@ from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
 from monolip.input_transform import InputTransform
 
-__all__ = ["Path", "better_path"]
+__all__ = ["Path", "better_path", "few_bins"]
 
 FEW, MANY = 8, 64  # bins of a numeric feature
 MANY_FEATURES, TOO_MANY = 64, 128  # numeric ones that get half of the few bins, and none
@@ -35,6 +35,12 @@ class Path(NamedTuple):
     recipe: Recipe
 
 
+def few_bins(schema: Schema) -> int:
+    """Bins of a numeric feature where nothing speaks for more; fewer, or none, where there are very many features."""
+    numeric = sum(categories is None for categories in schema.categories)
+    return FEW if numeric <= MANY_FEATURES else FEW // 2 if numeric <= TOO_MANY else 0
+
+
 def better_path(
     table: RawTable, schema: Schema, n_bins: int | None, learn: Callable[[int], InputTransform],
     make: Callable[[InputTransform], Path],
@@ -43,7 +49,7 @@ def better_path(
     numeric = sum(categories is None for categories in schema.categories)
     if n_bins is not None:
         return make(learn(n_bins))
-    few = make(learn(FEW if numeric <= MANY_FEATURES else FEW // 2 if numeric <= TOO_MANY else 0))
+    few = make(learn(few_bins(schema)))
     more = min(MANY, MOST_BINS // max(numeric, 1), table.n_rows // ROWS_OF_A_BIN)
     one_output = len(few.boxes.lower) == 1
     allowed = 0 < numeric <= MANY_FEATURES and one_output and more > 2 * FEW

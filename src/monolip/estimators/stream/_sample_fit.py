@@ -18,7 +18,7 @@ from monolip.estimators._fitting import Settings, _recipe
 from monolip.estimators._model_rows import ModelRows
 from monolip.estimators._preparing import learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
-from monolip.estimators._race import Path, better_path
+from monolip.estimators._race import few_bins
 from monolip.estimators._raw_column import array_of
 from monolip.estimators._recipe import UNJUDGED
 from monolip.estimators._schema import Schema
@@ -110,18 +110,12 @@ def fit_sample(
     """As `fit_network` does it; calibrations also know the stream's ends, and whether anything is missing anywhere."""
     wider, started = columns.table(np.concatenate([cells, _ends(cells, sample)])), time.perf_counter()
 
-    def learn(bins: int) -> InputTransform:
-        return learn_inputs(wider, schema, promises, _longer(target, wider.n_rows), bins)
-
-    def make(inputs: InputTransform) -> Path:
-        rng = np.random.default_rng(settings.seed)
-        boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
-        problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
-        return Path(
-            inputs, boxes, _recipe(problem, penalties(inputs), target, settings, rng, started, on_progress)
-        )  # fmt: skip
-
-    inputs, boxes, recipe = better_path(table, schema, settings.n_bins, learn, make)
+    bins = few_bins(schema) if settings.n_bins is None else settings.n_bins  # predictions of a stream must be quick
+    inputs = learn_inputs(wider, schema, promises, _longer(target, wider.n_rows), bins)
+    boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
+    problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
+    rng = np.random.default_rng(settings.seed)
+    recipe = _recipe(problem, penalties(inputs), target, settings, rng, started, on_progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # make_problem has said it
         rows = ModelRows(inputs, table, target, settings.seed)
