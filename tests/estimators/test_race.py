@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _race
+from monolip.errors import InputError
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting, _race
 from monolip.estimators._calibration import calibrate
+from monolip.estimators._fineness import MOST_PIECES, too_fine
 from monolip.estimators._misfit import misses_bends
 from monolip.estimators._preparing import penalties
 from monolip.estimators._recipe import Recipe
@@ -99,6 +106,50 @@ def test_an_interrupt_in_the_race_keeps_the_first_path(rng, monkeypatch):
     with pytest.warns(UserWarning, match="interrupted"):
         model.fit(X, y)
     assert bins_of(model) == _race.FEW
+
+
+@pytest.mark.parametrize("place", ["learn_inputs", "make_problem", "penalties"])
+def test_an_interrupt_while_the_second_path_is_made_keeps_the_first(rng, monkeypatch, place):
+    X, y = waves(rng, 1500, 8)
+    real, calls = getattr(_fitting, place), []
+
+    def interrupted(*given):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(_fitting, place, interrupted)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = MonotonicRegressor(random_state=0).fit(X, y)
+    assert bins_of(model) == _race.FEW
+
+
+def test_a_second_path_is_begun_only_with_time_for_it():
+    now = time.perf_counter()
+    assert _race._has_time(SimpleNamespace(deadline=None), 100.0)
+    assert _race._has_time(SimpleNamespace(deadline=now + 10), 1.0)
+    assert not _race._has_time(SimpleNamespace(deadline=now + 10), 3.0)
+
+
+def test_features_full_of_one_value_still_get_a_certificate_that_is_accepted(rng):
+    """One value in four rows of ten doubles the quantiles; the checker takes so many pieces and no more."""
+    X = rng.uniform(-3, 3, (3000, 24))
+    X[rng.random(X.shape) < 0.42] = 0.0
+    y = np.floor(X[:, 0] * 6) / 6 + 0.5 * np.sin(20 * X[:, 1]) + 0.02 * rng.normal(size=3000)
+    model = MonotonicRegressor(n_estimators=1, hidden_layer_sizes=(4,), random_state=0).fit(X, y)
+    assert not too_fine(model.frozen_.inputs)
+    with pytest.raises(InputError, match=r"n_bins=250 with 24 features is more than that; use n_bins='auto', or at"):
+        MonotonicRegressor(n_bins=250).fit(X, y)
+    with pytest.raises(InputError, match=r"n_bins is 'auto' or 0 to 256, a whole number; got 257"):
+        MonotonicRegressor(n_bins=257).fit(X, y)
+
+
+def test_the_checker_has_the_same_limit():
+    text = (Path(__file__).parents[2] / "checker" / "monolip_check.py").read_text()
+    names, _, values = re.search(r"^(MOST_BYTES, MOST_PIECES.*?)( = )(.*)$", text, re.M).groups()
+    found = dict(zip(names.split(", "), values.split(", "), strict=False))["MOST_PIECES"]
+    assert found == f"2**{MOST_PIECES.bit_length() - 1}"
 
 
 @pytest.mark.parametrize(("columns", "most"), [(3, 64), (40, 51), (70, 4), (130, 0)])

@@ -20,6 +20,7 @@ from monolip.estimators._against_data import contradicted
 from monolip.estimators._checks import flag, seconds, share, whole, widths
 from monolip.estimators._facts import Facts
 from monolip.estimators._fast_inputs import FastInputs
+from monolip.estimators._fineness import MOST_BINS
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
 from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
@@ -111,7 +112,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             max_iter=None if self.max_iter is None else whole("max_iter", self.max_iter, 1),
             batch_size=None if str(self.batch_size) == "auto" else whole("batch_size", self.batch_size, 1, auto),
             holdout=holdout if flag("early_stopping", self.early_stopping) else None,
-            n_bins=None if str(self.n_bins) == "auto" else whole("n_bins", self.n_bins, 0, auto),
+            n_bins=None if str(self.n_bins) == "auto" else whole("n_bins", self.n_bins, 0, auto, MOST_BINS),
             max_time=seconds(self.max_time),
             n_threads=effective_n_jobs(self.n_jobs),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),

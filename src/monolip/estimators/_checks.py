@@ -19,10 +19,11 @@ LARGEST = 1e200  # of targets and offsets: sums and quotients with any other num
 _SINGLE = float(np.finfo(np.float32).max) / 2
 
 
-def whole(name: str, value: Any, low: int, word: str | None = None) -> int:
-    """A whole number, at least low; word: what is allowed instead, for the message."""
-    if not _is_number(value) or value != value // 1 or value < low or math.isinf(value):
-        rule = f"a whole number, at least {low}" if word is None else f"{word} or at least {low}, a whole number"
+def whole(name: str, value: Any, low: int, word: str | None = None, high: float = math.inf) -> int:
+    """A whole number, at least low and at most high; word: what is allowed instead, for the message."""
+    if not _is_number(value) or value != value // 1 or not low <= value <= high or math.isinf(value):
+        bounds = f"at least {low}" if math.isinf(high) else f"{low} to {high:g}"
+        rule = f"a whole number, {bounds}" if word is None else f"{word} or {bounds}, a whole number"
         raise InputError(f"{name} is {rule}; got {value!r}; correct it.")
     return int(value)
 

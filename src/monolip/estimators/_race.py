@@ -7,10 +7,12 @@ anything, many bins are not tried, and cost nothing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from monolip.estimators._bounds import Boxes
+from monolip.estimators._fineness import refuse_too_fine, too_fine
 from monolip.estimators._misfit import misses_bends
 from monolip.estimators._recipe import Recipe
 from monolip.estimators._schema import Schema
@@ -24,6 +26,7 @@ MANY_FEATURES, TOO_MANY = 64, 128  # numeric ones that get half of the few bins,
 MOST_BINS, ROWS_OF_A_BIN = 2048, 8  # of all features together; at least, on average
 RUNGS = 3  # after which paths are compared
 EARNED = 0.08  # part of the loss that few bins gain by then if many are tried
+LONGER = 4.0  # times as long as the path of few bins
 WORTH = 0.02  # part of the loss: less is not worth predictions that take four times as long
 
 
@@ -46,9 +49,11 @@ def better_path(
     make: Callable[[InputTransform], Path],
 ) -> Path:  # fmt: skip
     """The path of so many bins; None: of few, or of many where those are worth more. make: a path not yet begun."""
-    numeric = sum(categories is None for categories in schema.categories)
+    numeric, begun = sum(categories is None for categories in schema.categories), time.perf_counter()
     if n_bins is not None:
-        return make(learn(n_bins))
+        inputs = learn(n_bins)
+        refuse_too_fine(inputs, n_bins)
+        return make(inputs)
     few = make(learn(few_bins(schema)))
     more = min(MANY, MOST_BINS // max(numeric, 1), table.n_rows // ROWS_OF_A_BIN)
     one_output = len(few.boxes.lower) == 1
@@ -62,14 +67,36 @@ def better_path(
     gains = goes_on and few.recipe.jury.gained_much(RUNGS, EARNED)
     if not gains and (start is None or not misses_bends(start, few.recipe.problem, table, schema)):
         return few
-    inputs = learn(more)
-    if inputs.n_model == few.inputs.n_model:  # features of few values have no more bins
+    if not _has_time(few.recipe, time.perf_counter() - begun):
         return few
-    many = make(inputs)
-    many.recipe.history = few.recipe.history
-    many.recipe.climb(RUNGS)
-    if many.recipe.is_out_of_time():
-        few.recipe.interrupted |= many.recipe.interrupted
+    try:
+        many = _other_path(few, more, learn, make)
+    except KeyboardInterrupt:  # the first path has a model already
+        few.recipe.interrupted = True
+        return few
+    if many is None:
         return few
     best, other = min(many.recipe.jury.curve), min(few.recipe.jury.curve)
     return many if other - best > WORTH * abs(other) else few
+
+
+def _other_path(
+    few: Path, more: int, learn: Callable[[int], InputTransform], make: Callable[[InputTransform], Path]
+) -> Path | None:
+    """The path of many bins as far as the first one; None where there are no more bins, or no more time."""
+    inputs = learn(more)
+    while too_fine(inputs) and more > 2 * FEW:
+        more //= 2
+        inputs = learn(more)
+    if inputs.n_model == few.inputs.n_model:  # features of few values have no more bins
+        return None
+    many = make(inputs)
+    many.recipe.history = few.recipe.history
+    many.recipe.climb(RUNGS)
+    few.recipe.interrupted |= many.recipe.interrupted
+    return None if many.recipe.is_out_of_time() else many
+
+
+def _has_time(recipe: Recipe, spent: float) -> bool:
+    """Whether the path of many bins can be begun as well: it takes longer than the first one did."""
+    return recipe.deadline is None or time.perf_counter() + LONGER * spent < recipe.deadline

@@ -241,10 +241,11 @@ class Recipe:
         """Of trainings that are entered into the history."""
         results = run_jobs(jobs, self.n_threads, self.on_progress)
         self.interrupted |= any(result.stopped == "interrupted" for result in results)
+        bins = int(np.diff(self.problem.layout.first_bins).max(initial=0))  # of the feature that has most
         for job, result in zip(jobs, results, strict=True):
             options = job.options
             last = result.snapshots[-1]
-            entry = {"member": job.member, "n_steps": last.step, "slope_rate": options.slope_rate}
+            entry = {"member": job.member, "n_bins": bins, "n_steps": last.step, "slope_rate": options.slope_rate}
             loss = last.holdout_loss
             more = {"slope_decay": options.slope_decay, "holdout_loss": loss, "seconds": result.seconds}
             self.history.append({**entry, **more})

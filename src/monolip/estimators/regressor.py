@@ -40,8 +40,9 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             type: strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
-        n_bins: bins of the piecewise-linear encoding of each numeric feature; "auto": 8, or up to 64 where rows held
-            out show that they are worth it (predictions then take longer), fewer with more than 64 numeric features.
+        n_bins: bins of the piecewise-linear encoding of each numeric feature, 0 to 256; "auto": 8, or up to 64 where
+            rows held out show that they are worth it (predictions then take longer), fewer with more than 64 numeric
+            features.
         max_time: seconds after which training ends with what it has (reading and encoding the table are not bounded);
             the one setting that costs reproducibility.
         warm_start: set before the first fit; fit again on the same rows with only n_estimators raised adds members

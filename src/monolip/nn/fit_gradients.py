@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 
 from .fit_group import rank_and_world
 
@@ -34,13 +34,13 @@ class GradientSum:
     def __init__(self, network: nn.Module) -> None:
         self.world = rank_and_world()[1]
         own = [parameter for parameter in network.parameters() if parameter.requires_grad]
-        self.vectors = []
+        self.vectors: list[Tensor] = []
+        self._views: list[tuple[nn.Parameter, Tensor]] = []
         for kind in {parameter.dtype: None for parameter in own}:  # a dict: in the same order on every process
             alike = [parameter for parameter in own if parameter.dtype == kind]
             vector = torch.zeros(sum(parameter.numel() for parameter in alike), dtype=kind)
             parts = vector.split([parameter.numel() for parameter in alike])
-            for parameter, part in zip(alike, parts, strict=True):
-                parameter.grad = part.view_as(parameter)
+            self._views += [(parameter, part.view_as(parameter)) for parameter, part in zip(alike, parts, strict=True)]
             self.vectors.append(vector)
         if self.world > 1:
             _begin_as_rank_0(network)
@@ -49,6 +49,8 @@ class GradientSum:
         """Before the first portion of a step."""
         for vector in self.vectors:
             vector.zero_()
+        for parameter, view in self._views:
+            parameter.grad = view  # again and again: `zero_grad` of somebody else takes it away
 
     def share(self) -> None:
         """After its last: every process then has the mean."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from monolip.engine.additive import Additive
 from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._bounds import Boxes, make_boxes
+from monolip.estimators._fineness import refuse_too_fine
 from monolip.estimators._fitting import Settings, _recipe
 from monolip.estimators._model_rows import ModelRows
 from monolip.estimators._preparing import learn_inputs, make_problem, penalties
@@ -112,6 +113,7 @@ def fit_sample(
 
     bins = few_bins(schema) if settings.n_bins is None else settings.n_bins  # predictions of a stream must be quick
     inputs = learn_inputs(wider, schema, promises, _longer(target, wider.n_rows), bins)
+    refuse_too_fine(inputs, bins)
     boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
     problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
     rng = np.random.default_rng(settings.seed)
