@@ -23,7 +23,7 @@ __all__ = ["Path", "better_path", "few_bins"]
 
 FEW, MANY = 8, 64  # bins of a numeric feature
 MANY_FEATURES, TOO_MANY = 64, 128  # numeric ones that get half of the few bins, and none
-MOST_BINS, ROWS_OF_A_BIN = 2048, 8  # of all features together; at least, on average
+ALL_BINS, ROWS_OF_A_BIN = 2048, 8  # of all features together, at most; on average, at least
 RUNGS = 3  # after which paths are compared
 EARNED = 0.08  # part of the loss that few bins gain by then if many are tried
 LONGER = 4.0  # times as long as the path of few bins
@@ -55,7 +55,7 @@ def better_path(
         refuse_too_fine(inputs, n_bins)
         return make(inputs)
     few = make(learn(few_bins(schema)))
-    more = min(MANY, MOST_BINS // max(numeric, 1), table.n_rows // ROWS_OF_A_BIN)
+    more = min(MANY, ALL_BINS // max(numeric, 1), table.n_rows // ROWS_OF_A_BIN)
     one_output = len(few.boxes.lower) == 1
     allowed = 0 < numeric <= MANY_FEATURES and one_output and more > 2 * FEW
     if not allowed or few.recipe.folds is None:
@@ -88,7 +88,7 @@ def _other_path(
     while too_fine(inputs) and more > 2 * FEW:
         more //= 2
         inputs = learn(more)
-    if inputs.n_model == few.inputs.n_model:  # features of few values have no more bins
+    if inputs.n_model == few.inputs.n_model or too_fine(inputs):  # features of few values have no more bins
         return None
     many = make(inputs)
     many.recipe.history = few.recipe.history
