@@ -132,14 +132,19 @@ def test_a_second_path_is_begun_only_with_time_for_it():
     assert not _race._has_time(SimpleNamespace(deadline=now + 10), 3.0)
 
 
-def test_features_full_of_one_value_still_get_a_certificate_that_is_accepted(rng):
+def test_features_full_of_one_value_still_get_a_certificate_that_is_accepted(rng, monkeypatch):
     """One value in four rows of ten doubles the quantiles; the checker takes so many pieces and no more."""
     X = rng.uniform(-3, 3, (3000, 24))
     X[rng.random(X.shape) < 0.42] = 0.0
     y = np.floor(X[:, 0] * 6) / 6 + 0.5 * np.sin(20 * X[:, 1]) + 0.02 * rng.normal(size=3000)
-    model = MonotonicRegressor(n_estimators=1, hidden_layer_sizes=(4,), random_state=0).fit(X, y)
-    assert bins_of(model) > 2 * _race.FEW  # there was a race, and many bins won it
+    monkeypatch.setattr(_race, "misses_bends", lambda *_: True)
+    monkeypatch.setattr(_race, "WORTH", -np.inf)  # many bins win
+    quick = {"n_estimators": 1, "hidden_layer_sizes": (4,), "max_iter": 12, "random_state": 0}
+    model = MonotonicRegressor(**quick).fit(X, y)
+    assert bins_of(model) > 2 * _race.FEW
     assert not too_fine(model.frozen_.inputs)
+    monkeypatch.setattr(_race, "too_fine", lambda _: False)
+    assert too_fine(MonotonicRegressor(**quick).fit(X, y).frozen_.inputs)  # as it would be
     with pytest.raises(InputError, match=r"n_bins=250 with 24 features is more than that; use n_bins='auto', or at"):
         MonotonicRegressor(n_bins=250).fit(X, y)
     with pytest.raises(InputError, match=r"n_bins is 'auto' or 0 to 256, a whole number; got 257"):
