@@ -23,7 +23,7 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from monolip.engine import training_options
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _climber, _fitting, _recipe
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _climber, _fitting, _misfit, _recipe, _starts
 from record import record
 from suite_data import list_sets, read_set
 
@@ -39,10 +39,11 @@ def _with(**changed: Any) -> Any:
 # name -> (parameters of the estimator, constants to change)
 VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "default": ({}, []),
-    "no additive start": ({}, [(_recipe, "fit_additive", lambda *_: [])]),
+    "no additive start": ({}, [(_starts, "fit_additive", lambda *_: [])]),
     "additive start only": ({"max_iter": 1}, [(_fitting, "_rungs", lambda *_: ((_recipe.Rung(1, 0.3),), 0))]),
     "members judged one by one": ({}, [(_recipe.Recipe, "paired", property(lambda _: False))]),
     "1 member": ({"n_estimators": 1}, []),
+    "2 members, never more": ({"n_estimators": 2}, []),
     "4 members": ({"n_estimators": 4}, []),
     "8 members": ({"n_estimators": 8}, []),
     "no slope decay": ({}, [(_fitting, "DECAYS", NO_DECAY)]),
@@ -56,6 +57,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "8 bins": ({"n_bins": 8}, []),
     "32 bins": ({"n_bins": 32}, []),
     "64 bins": ({"n_bins": 64}, []),
+    "no early end of noise": ({}, [(_misfit.Misfit, "pairs", lambda _: True)]),
     "no longer paths": ({}, [(_fitting, "FURTHER", 0)]),
     "the strength of the lowest loss": ({}, [(_climber, "SURE", 0.0)]),
     "width 16": ({"hidden_layer_sizes": (16, 16)}, []),

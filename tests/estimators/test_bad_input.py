@@ -48,7 +48,7 @@ def data():
         ({"loss": "hinge"}, "loss is one of"),
         ({"loss": "quantile", "loss_parameter": 1.5}, "quantile of the pinball loss lies between"),
         ({"loss": "gamma"}, "a target of the gamma loss is greater than 0"),
-        ({"n_estimators": 0}, "n_estimators is a whole number, at least 1"),
+        ({"n_estimators": 0}, "n_estimators is 'auto' or at least 1, a whole number"),
         ({"max_iter": 1.5}, "max_iter is a whole number"),
         ({"validation_fraction": 0.9}, "validation_fraction lies in"),
         ({"batch_size": 0}, "batch_size is 'auto' or at least 1"),

@@ -15,7 +15,7 @@ from monolip.errors import InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting, _race
 from monolip.estimators._calibration import calibrate
 from monolip.estimators._fineness import MOST_PIECES, too_fine
-from monolip.estimators._misfit import misses_bends
+from monolip.estimators._misfit import Misfit
 from monolip.estimators._preparing import penalties
 from monolip.estimators._recipe import Recipe
 from monolip.estimators._schema import learn_schema
@@ -137,7 +137,7 @@ def test_features_full_of_one_value_still_get_a_certificate_that_is_accepted(rng
     X = rng.uniform(-3, 3, (3000, 24))
     X[rng.random(X.shape) < 0.42] = 0.0
     y = np.floor(X[:, 0] * 6) / 6 + 0.5 * np.sin(20 * X[:, 1]) + 0.02 * rng.normal(size=3000)
-    monkeypatch.setattr(_race, "misses_bends", lambda *_: True)
+    monkeypatch.setattr(Misfit, "bends", lambda _: True)
     monkeypatch.setattr(_race, "WORTH", -np.inf)  # many bins win
     quick = {"n_estimators": 1, "hidden_layer_sizes": (4,), "max_iter": 12, "random_state": 0}
     model = MonotonicRegressor(**quick).fit(X, y)
@@ -182,14 +182,14 @@ def test_many_narrow_bins_cost_as_much_as_few_wide_ones(rng):
 
 def start_of(X: np.ndarray, y: np.ndarray, kind: type = MonotonicRegressor) -> bool:
     """Whether the start of a fit with few bins misses bends."""
-    found = []
+    found, real = [], Misfit.bends
 
-    def watch(start, problem, table, schema):
-        found.append(misses_bends(start, problem, table, schema))
+    def watch(misfit):
+        found.append(real(misfit))
         return False
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_race, "misses_bends", watch)
+        patch.setattr(Misfit, "bends", watch)
         patch.setattr(_race, "EARNED", np.inf)
         kind(random_state=0).fit(X, y)
     return found[0]

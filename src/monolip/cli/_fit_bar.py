@@ -72,6 +72,7 @@ class FitBar:
                 self.bar.reset(self.task, total=None, more="")
             self.members[job.member] = standing.step, standing.n_steps
             expected = self.n_members - DECIDING if follower else min(self.n_members, DECIDING)
+            expected = max(expected, len(self.members))  # some may have joined
             if standing.best_loss is not None:
                 self.loss = f"; loss {standing.best_loss:.4g}"
             more = f"left in this round{self.loss}{self._budget()}"

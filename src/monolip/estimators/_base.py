@@ -90,7 +90,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         fitted: Fitted | None = getattr(self, "_fitted", None)
         if not self.warm_start or fitted is None:
             return None
-        if schema != self._schema or self.n_estimators <= len(fitted.arrays):
+        asked_for = 0 if str(self.n_estimators) == "auto" else self.n_estimators
+        if schema != self._schema or asked_for <= len(fitted.arrays):
             raise InputError(
                 "warm_start keeps the members there are and adds more on the same columns; got n_estimators="
                 f"{self.n_estimators} after {len(fitted.arrays)}; raise n_estimators, or set warm_start=False."
@@ -108,7 +109,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         holdout, auto = share(self.validation_fraction), "'auto'"
         return Settings(
             hidden=widths(self.hidden_layer_sizes),
-            n_members=whole("n_estimators", self.n_estimators, 1),
+            n_members=None if str(self.n_estimators) == "auto" else whole("n_estimators", self.n_estimators, 1, auto),
             max_iter=None if self.max_iter is None else whole("max_iter", self.max_iter, 1),
             batch_size=None if str(self.batch_size) == "auto" else whole("batch_size", self.batch_size, 1, auto),
             holdout=holdout if flag("early_stopping", self.early_stopping) else None,

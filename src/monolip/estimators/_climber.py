@@ -71,13 +71,16 @@ class Climber:
 
 
 class Hands:
-    """folds: (n,) fold of each row. of(fold): rows to learn from and rows held out, the same arrays whenever asked."""
+    """Who learns from which rows, as the same arrays whenever asked. folds: (n,) fold of each row; None: all do."""
 
-    def __init__(self, folds: NDArray[np.int32]) -> None:
-        self.folds = folds
+    def __init__(self, folds: NDArray[np.int32] | None, n_rows: int) -> None:
+        self.folds, self.every_row = folds, np.arange(n_rows, dtype=np.int32)
         self._dealt: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
 
-    def of(self, fold: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def of(self, fold: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
+        """Rows to learn from, and rows that are held out; None is the hand of whom nobody judges."""
+        if self.folds is None or fold is None:
+            return self.every_row, None
         fold %= int(self.folds.max()) + 1
         if fold not in self._dealt:
             held = self.folds == fold

@@ -16,6 +16,7 @@ from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._freezing import freeze
 from monolip.estimators._held_out import HeldOut
+from monolip.estimators._misfit import Misfit
 from monolip.estimators._one_blas_thread import one_blas_thread
 from monolip.estimators._preparing import learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
@@ -32,6 +33,7 @@ __all__ = ["Fitted", "Settings", "definition", "fit_network"]
 
 MAX_HELD_OUT = 2**13
 FEWEST = 16  # rows of which some can be held out
+MEMBERS, MORE_MEMBERS = 2, 4  # where their number is left to the fit: at first, and where two disagree
 FURTHER = 2  # rungs of few rows that a path has to earn
 FIRST_STEPS, DECAYS = 50, (0.3, 0.1, 0.05, 0.02, 0.02, 0.01, 0.005, 0.003)
 
@@ -41,7 +43,7 @@ class Settings:
     """The estimator's parameters as fit_network needs them."""
 
     hidden: tuple[int, ...]
-    n_members: int
+    n_members: int | None  # None: two, or more where they disagree
     max_iter: int | None
     batch_size: int | None
     holdout: float | None  # share of rows held out by each member; None: no early stopping
@@ -85,7 +87,9 @@ def fit_network(
         problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
         dealt = np.random.default_rng(0)
         dealt.bit_generator.state = rng.bit_generator.state  # all paths of a fit hold out the same rows
-        return Path(inputs, boxes, _recipe(problem, penalties(inputs), target, settings, dealt, started, on_progress))
+        recipe = _recipe(problem, penalties(inputs), target, settings, dealt, started, on_progress)
+        recipe.misses_pairs = lambda start: Misfit(start, problem, table, schema).pairs()
+        return Path(inputs, boxes, recipe)
 
     kept: tuple[NetworkArrays, ...] = ()
     with one_blas_thread():
@@ -144,7 +148,8 @@ def _recipe(
         folds,
         rungs,
         penalty,
-        n_members=settings.n_members,
+        n_members=settings.n_members or MEMBERS,
+        most_members=settings.n_members or MORE_MEMBERS,
         batch_size=batch,
         seed=settings.seed,
         n_threads=settings.n_threads,

@@ -55,15 +55,15 @@ class Jury:
     _rows: dict[int, JudgedRows] = field(default_factory=dict)
     _weight: FloatArray = field(default_factory=lambda: np.empty(0))
 
-    def hear(self, climbers: Sequence[Climber]) -> None:
-        """Members as they are now, after one more rung."""
+    def hear(self, climbers: Sequence[Climber], rung: int = -1) -> None:
+        """Members after one more rung: as they are now, or as they were."""
         if not self.curve:
             self._weight = np.concatenate([self._judged(climber).weight for climber in self._firsts(climbers)])
             self.anchored = climbers[0].anchored.start is not None
         if self.paired:
-            parts = [self._of_two(*two) for two in zip(climbers[::2], climbers[1::2], strict=True)]
+            parts = [self._of_two(*two, rung) for two in zip(climbers[::2], climbers[1::2], strict=True)]
         else:
-            parts = [self._loss(climber, self._outputs(climber)) for climber in climbers]
+            parts = [self._loss(climber, self._outputs(climber, rung)) for climber in climbers]
         losses = np.concatenate(parts)
         self._losses.append(losses)
         self.curve.append(float(np.average(losses, weights=self._weight)))
@@ -98,6 +98,16 @@ class Jury:
         before = min(self.curve[:-1], default=self.curve[-1])
         return before - self.curve[-1] > much * abs(before)
 
+    def disagreement(self, climbers: Sequence[Climber]) -> float:
+        """Part of the loss that the average of the first two members saves, on rows that one of them held out."""
+        two, single, both = climbers[:2], 0.0, 0.0
+        for climber in two[:1] if self.paired else two:
+            rows, weight = self._judged(climber), self._judged(climber).weight
+            outputs = [rows.outputs(member.network(-1)) for member in two]
+            single += sum(float(weight @ self._loss(climber, f)) for f in outputs) / 2
+            both += float(weight @ self._loss(climber, (outputs[0] + outputs[1]) / 2))
+        return (single - both) / abs(single) if single else 0.0
+
     def _beats(self, rung: int, other: int) -> bool:
         """Whether one rung is better than another by more than a standard error."""
         gain, share = self._losses[other] - self._losses[rung], self._weight / self._weight.sum()
@@ -107,14 +117,14 @@ class Jury:
     def _firsts(self, climbers: Sequence[Climber]) -> Sequence[Climber]:
         return climbers[::2] if self.paired else climbers
 
-    def _of_two(self, one: Climber, two: Climber) -> FloatArray:
-        first, second = self._outputs(one), self._outputs(two)
+    def _of_two(self, one: Climber, two: Climber, rung: int) -> FloatArray:
+        first, second = self._outputs(one, rung), self._outputs(two, rung)
         single = (self._loss(one, first) + self._loss(one, second)) / 2
         both = self._loss(one, (first + second) / 2)
         return 2 * both - single + 2 * (single - both) / self.n_members
 
-    def _outputs(self, climber: Climber) -> NDArray[np.floating]:
-        return self._judged(climber).outputs(climber.network(-1))
+    def _outputs(self, climber: Climber, rung: int) -> NDArray[np.floating]:
+        return self._judged(climber).outputs(climber.network(rung))
 
     def _loss(self, climber: Climber, f: NDArray[np.floating]) -> FloatArray:
         losses = self._judged(climber).losses(f)

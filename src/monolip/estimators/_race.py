@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from monolip.estimators._bounds import Boxes
 from monolip.estimators._fineness import refuse_too_fine, too_fine
-from monolip.estimators._misfit import misses_bends
+from monolip.estimators._misfit import Misfit
 from monolip.estimators._recipe import Recipe
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
@@ -65,7 +65,7 @@ def better_path(
         return few
     start = few.recipe.probes[0].anchored.start
     gains = goes_on and few.recipe.jury.gained_much(RUNGS, EARNED)
-    if not gains and (start is None or not misses_bends(start, few.recipe.problem, table, schema)):
+    if not gains and (start is None or not Misfit(start, few.recipe.problem, table, schema).bends()):
         return few
     if not _has_time(few.recipe, time.perf_counter() - begun):
         return few

@@ -5,9 +5,11 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
               towards the start, so the path leads from an additive function to a free network
     decay     also stronger where the start needed a strong ridge penalty: both say how much noise there is
     stop      when a rung gains too little on the rows held out (see _jury), or after as many as rows earn; a path of
-              few rows that still gains much at its end earns more
+              few rows that still gains much at its end earns more, one whose first rung loses and whose start leaves
+              nothing over that two features explain together (see _misfit) ends there
     members   of few rows each holds out another part, and up to eight judge; of many rows two by two hold out the same
-              part, so that their average is judged. All take the network of the rung that was best for all together
+              part, so that their average is judged. All take the network of the rung that was best for all together.
+              Two that disagree much after some rungs are joined by two more, where their number is left to the recipe
     finish    rows held out have done their work: every member trains once more with all rows, further where the path
               was still gaining, else along the best rung again; members that follow see all rows from the start
 
@@ -25,14 +27,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine.additive import Additive, fit_additive, row_losses_of
-from monolip.engine.anchored import Anchored
+from monolip.engine.additive import Additive
 from monolip.engine.problem import Problem
 from monolip.engine.training import Progress, TrainingResult
 from monolip.engine.training_options import TrainingOptions
-from monolip.estimators._climber import Chosen, Climber, Hands, Rung, plainest
+from monolip.estimators._climber import Chosen, Climber, Hands, Rung
 from monolip.estimators._jury import SHORT, Jury
-from monolip.estimators._training import Job, run_jobs
+from monolip.estimators._starts import Started, start_members
+from monolip.estimators._training import Job, entry, run_jobs
 
 __all__ = ["Recipe"]
 
@@ -47,6 +49,9 @@ QUIET = 1.0  # a start that needs less of a penalty than this says that there is
 PASSES = 4  # over many rows, before a path that gains little may end
 RESERVED = 3  # a path of so many rungs keeps its last one for the finish
 EARNS = 0.05  # part of the loss: a last rung that gains this much earns another one
+DISAGREE = 3  # rungs after which two members are compared
+APART = 0.015  # part of the loss that their average saves, if two more join them
+PATIENT = 4.0  # times as long as so far: less time left, and nobody joins
 STILL = 0.01  # and one that gains this much is followed by a longer one in the finish
 STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
 UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
@@ -56,7 +61,8 @@ RATE = 0.16
 @dataclass
 class Recipe:
     """rungs: the path; the last `unearned` of them only where it still gains much. penalty: (d,) relative ridge
-    penalties of the start. folds: (n,) fold of each row, or None.
+    penalties of the start. folds: (n,) fold of each row, or None. most_members: as many may become of n_members.
+    misses_pairs: whether an additive start leaves something over that pairs of features explain.
 
     deadline: time.perf_counter() after which nothing new starts, or None. history: one entry per training, for users.
     """
@@ -70,6 +76,8 @@ class Recipe:
     seed: int
     n_threads: int = 1
     unearned: int = 0
+    most_members: int = 0
+    misses_pairs: Callable[[Additive], bool] | None = None
     deadline: float | None = None
     on_progress: Callable[[Job, Progress], None] | None = None
     history: list[dict[str, object]] = field(default_factory=list)
@@ -95,15 +103,11 @@ class Recipe:
         """Many rows are judged reliably, and earn more than a start: short rungs do not tell yet what they have."""
         return len(self.problem.data.y) >= MANY_ROWS
 
-    @property
-    def _probes(self) -> int:
-        return min(self.n_members, PROBES if self.has_many_rows else PROBES_FEW)
-
     def run(self) -> tuple[Chosen, list[Climber]]:
         """What was chosen, and the members, each with a network for that rung. Goes on from where `climb` ended."""
         self.climb(len(self.rungs))
         climbed = self._climbed
-        chosen = self._chosen(self._best(climbed), climbed)
+        chosen = self._chosen(climbed if self.folds is None else self.jury.best(), climbed)
         if self.folds is not None and climbed < self._length:  # else nothing is left of the passes asked for
             self._finish(self.probes, chosen)
         more = [] if self.is_out_of_time() else self.more(chosen, len(self.probes))
@@ -115,22 +119,55 @@ class Recipe:
         Returns whether the path goes on from there.
         """
         if not self.probes:
-            self.probes, self.strength = self._start(range(self._probes), STRENGTHS, self.folds is not None)
+            probes = min(self.n_members, PROBES if self.has_many_rows else PROBES_FEW)
+            self.probes, self.strength = self._start(range(probes), STRENGTHS, self.folds is not None)
             self.jury.quiet = self.strength is not None and self.strength < QUIET
+            if self.folds is not None:
+                self.jury.hear(self.probes)
         while not self.ended and self._climbed < until:
             self._climb_one(self._climbed)
         return not self.ended
 
     def _climb_one(self, number: int) -> None:
-        if number < self._judged:
+        if number == DISAGREE and number < self._judged:
+            self._join()
+        if number < self._judged and not self.is_out_of_time():
             with self._interruptible():
                 self._train(self.probes, number)
                 if self.folds is not None:
                     self.jury.hear(self.probes)
-        done = self.folds is not None and self._climbed > 0 and self.jury.is_done()
+        done = self.folds is not None and self._climbed > 0 and (self.jury.is_done() or self._is_noise())
         self.ended = done or self.is_out_of_time() or self._climbed <= number
         if not self.ended and self._climbed == self._judged:
             self.ended = not self._earns_more()
+
+    def _is_noise(self) -> bool:
+        """Whether few rows have lost by their first rung, and their start leaves nothing over to be learned."""
+        jury, start = self.jury, self.probes[0].anchored.start
+        if self.has_many_rows or jury.quiet or start is None or self.misses_pairs is None:
+            return False
+        return len(jury.curve) == 2 and jury.curve[1] > jury.curve[0] and not self.misses_pairs(start)
+
+    def _join(self) -> None:
+        """Members that disagree much are joined by others, who climb as far as they did; then all of them judge."""
+        if self.folds is None or self.most_members <= self.n_members or self.jury.disagreement(self.probes) < APART:
+            return
+        spent = sum(float(str(training["seconds"])) for training in self.history)
+        if self.deadline is not None and time.perf_counter() + PATIENT * spent > self.deadline:
+            return
+        climbed, before, self.n_members = self._climbed, self.n_members, self.most_members
+        with self._interruptible():
+            joining = self._start(range(before, self.n_members), self._strengths, judged=True)[0]
+            for number in range(climbed):
+                self._train(joining, number)
+        if self.is_out_of_time():
+            self.n_members = before  # who came only part of the way would spoil the others
+            return
+        self.probes, quiet = self.probes + joining, self.jury.quiet
+        del self.jury
+        self.jury.quiet = quiet
+        for rung in range(climbed + 1):
+            self.jury.hear(self.probes, rung)
 
     def _earns_more(self) -> bool:
         """Whether the last rung of a path gained so much that there is one more."""
@@ -169,7 +206,7 @@ class Recipe:
             job = self._job(climber, last)
             options = replace(job.options, seed=(job.options.seed + 15485863) % 2**31)
             start_from = climber.networks[start]
-            jobs.append(replace(job, options=options, index=self._every_row, holdout=None, start=start_from))
+            jobs.append(replace(job, options=options, index=self._hands.every_row, holdout=None, start=start_from))
         with self._interruptible():
             for climber, result in zip(climbers, self._results(jobs), strict=True):
                 climber.finished = result.snapshots[-1].network if result.stopped == "finished" else None
@@ -183,8 +220,7 @@ class Recipe:
         return found
 
     def _followers(self, chosen: Chosen, start: int) -> list[Climber]:
-        tried = STRENGTHS if chosen.strength is None else (chosen.strength,)
-        climbers, _ = self._start(range(start, self.n_members), tried, False)
+        climbers, _ = self._start(range(start, self.n_members), self._strengths, judged=False)
         for number in range(chosen.rung):
             self._train(climbers, number)
             if self.is_out_of_time() and number + 1 < chosen.rung:
@@ -193,29 +229,16 @@ class Recipe:
             self._finish(climbers, chosen)
         return climbers
 
-    def _start(
-        self, members: Sequence[int], tried: Sequence[float], judged: bool
-    ) -> tuple[list[Climber], float | None]:
-        """Members at their additive starts, all of one strength: the best on all their hold-out rows, or the middle."""
-        rows = [self._rows(member if judged else None) for member in members]
-        climbers = [Climber(m, *r, Anchored(self.problem, None, r[0])) for m, r in zip(members, rows, strict=True)]
-        starts: list[list[Additive]] = []
-        for at, climber in enumerate(climbers):
-            same = at > 0 and climber.holdout is climbers[at - 1].holdout
-            starts.append(starts[-1] if same else fit_additive(self.problem, climber.index, self.penalty, tried))
-        if not starts or not all(starts):
-            if judged:
-                self.jury.hear(climbers)
-            return climbers, None
-        at = len(tried) // 2
-        if judged:
-            pairs = zip(climbers, starts, strict=True)
-            at = plainest([row_losses_of(found, self.problem, climber.judged_on) for climber, found in pairs], tried)
-        for climber, found in zip(climbers, starts, strict=True):
-            climber.anchored = Anchored(self.problem, found[at])
-        if judged:
-            self.jury.hear(climbers)
-        return climbers, tried[at]
+    def _start(self, members: Sequence[int], tried: Sequence[float], judged: bool) -> Started:
+        """Members at their starts; who is not judged learns from all rows."""
+        dealt = [(member // 2 if self.paired else member) if judged else None for member in members]
+        rows = [self._hands.of(fold) for fold in dealt]
+        return start_members(self.problem, members, rows, self.penalty, tried, judged)
+
+    @property
+    def _strengths(self) -> tuple[float, ...]:
+        """Of the start: what was found for the first members, once it was."""
+        return STRENGTHS if self.strength is None else (self.strength,)
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -224,10 +247,6 @@ class Recipe:
             yield
         except KeyboardInterrupt:
             self.interrupted = True
-
-    def _best(self, done: int) -> int:
-        """Of the rungs done, the one to take; 0 is the start."""
-        return done if self.folds is None else self.jury.best()
 
     def _train(self, climbers: Sequence[Climber], number: int) -> None:
         results = self._results([self._job(climber, number) for climber in climbers])
@@ -241,14 +260,7 @@ class Recipe:
         """Of trainings that are entered into the history."""
         results = run_jobs(jobs, self.n_threads, self.on_progress)
         self.interrupted |= any(result.stopped == "interrupted" for result in results)
-        bins = int(np.diff(self.problem.layout.first_bins).max(initial=0))  # of the feature that has most
-        for job, result in zip(jobs, results, strict=True):
-            options = job.options
-            last = result.snapshots[-1]
-            entry = {"member": job.member, "n_bins": bins, "n_steps": last.step, "slope_rate": options.slope_rate}
-            loss = last.holdout_loss
-            more = {"slope_decay": options.slope_decay, "holdout_loss": loss, "seconds": result.seconds}
-            self.history.append({**entry, **more})
+        self.history += [entry(job, result) for job, result in zip(jobs, results, strict=True)]
         return results
 
     def _job(self, climber: Climber, number: int) -> Job:
@@ -279,20 +291,9 @@ class Recipe:
         """Whether the first rungs gained so much that what the start could not explain is no noise."""
         return self.learned or (len(self.jury.curve) > NOISY and self.jury.gained_much(NOISY))
 
-    def _rows(self, member: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
-        """Rows a member learns from and rows it is judged on; None is any member that nobody judges."""
-        if self.folds is None or member is None:
-            return self._every_row, None
-        return self._hands.of(member // 2 if self.paired else member)
-
     @cached_property
     def _hands(self) -> Hands:
-        assert self.folds is not None
-        return Hands(self.folds)
-
-    @cached_property
-    def _every_row(self) -> NDArray[np.int32]:
-        return np.arange(len(self.problem.data.y), dtype=np.int32)
+        return Hands(self.folds, len(self.problem.data.y))
 
     def is_out_of_time(self) -> bool:
         """By its deadline, or by Ctrl-C."""

@@ -16,7 +16,7 @@ from monolip.engine.training import Progress, TrainingResult, train
 from monolip.engine.training_options import TrainingOptions
 from monolip.estimators._watching import watcher
 
-__all__ = ["Job", "run_jobs"]
+__all__ = ["Job", "entry", "run_jobs"]
 
 OnProgress = Callable[["Job", Progress], None]
 
@@ -32,6 +32,21 @@ class Job:
     index: NDArray[np.int32]
     holdout: NDArray[np.int32] | None
     start: NetworkArrays | None = None
+
+
+def entry(job: Job, result: TrainingResult) -> dict[str, object]:
+    """A training as users read it in a fit's history."""
+    last, options = result.snapshots[-1], job.options
+    bins = int(np.diff(job.problem.layout.first_bins).max(initial=0))  # of the feature that has most
+    return {
+        "member": job.member,
+        "n_bins": bins,
+        "n_steps": last.step,
+        "slope_rate": options.slope_rate,
+        "slope_decay": options.slope_decay,
+        "holdout_loss": last.holdout_loss,
+        "seconds": result.seconds,
+    }
 
 
 def run_jobs(jobs: Sequence[Job], n_threads: int, on_progress: OnProgress | None) -> list[TrainingResult]:

@@ -83,7 +83,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         max_slope: Any = None,
         class_weight: Any = None,
         hidden_layer_sizes: Any = (32, 32),
-        n_estimators: int = 2,
+        n_estimators: int | str = "auto",
         max_iter: int | None = None,
         batch_size: int | str = "auto",
         early_stopping: bool = True,

@@ -15,7 +15,7 @@ from monolip.engine.additive import Additive
 from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._fineness import refuse_too_fine
-from monolip.estimators._fitting import Settings, _recipe
+from monolip.estimators._fitting import MEMBERS, Settings, _recipe
 from monolip.estimators._model_rows import ModelRows
 from monolip.estimators._preparing import learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
@@ -117,6 +117,7 @@ def fit_sample(
     boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
     problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
     rng = np.random.default_rng(settings.seed)
+    settings = replace(settings, n_members=settings.n_members or MEMBERS)  # and so are few of them
     recipe = _recipe(problem, penalties(inputs), target, settings, rng, started, on_progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # make_problem has said it

@@ -1,0 +1,43 @@
+"""Members at their additive starts, all of one strength."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine.additive import Additive, fit_additive, row_losses_of
+from monolip.engine.anchored import Anchored
+from monolip.engine.problem import Problem
+from monolip.estimators._climber import Climber, plainest
+
+__all__ = ["Started", "start_members"]
+
+Rows = NDArray[np.int32]
+Started = tuple[list[Climber], float | None]
+
+
+def start_members(
+    problem: Problem, members: Sequence[int], rows: Sequence[tuple[Rows, Rows | None]],
+    penalty: NDArray[np.float64], tried: Sequence[float], judged: bool,
+) -> Started:  # fmt: skip
+    """Climbers, and the strength of their ridge penalty: of those tried the best on all rows held out together, or the
+    one in the middle where nothing is judged; None where a problem has no additive start, and they begin at a constant.
+
+    rows: of every member, those it learns from and those it holds out.
+    """
+    climbers = [Climber(m, *r, Anchored(problem, None, r[0])) for m, r in zip(members, rows, strict=True)]
+    starts: list[list[Additive]] = []
+    for at, climber in enumerate(climbers):
+        same = at > 0 and climber.index is climbers[at - 1].index
+        starts.append(starts[-1] if same else fit_additive(problem, climber.index, penalty, tried))
+    if not starts or not all(starts):
+        return climbers, None
+    at = len(tried) // 2
+    if judged and len(tried) > 1:
+        pairs = zip(climbers, starts, strict=True)
+        at = plainest([row_losses_of(found, problem, climber.judged_on) for climber, found in pairs], tried)
+    for climber, found in zip(climbers, starts, strict=True):
+        climber.anchored = Anchored(problem, found[at])
+    return climbers, tried[at]

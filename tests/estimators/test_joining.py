@@ -1,0 +1,98 @@
+"""How many members: two, joined by two more where they disagree."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from monolip.errors import InputError
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe
+from monolip.estimators._training import run_jobs
+
+
+def quiet(rng, n=600):
+    X = rng.uniform(-1, 1, (n, 5))
+    return X, X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2] * X[:, 3]) + X[:, 4]
+
+
+def test_two_that_disagree_are_joined_by_two_more(rng):
+    X, y = quiet(rng)
+    auto = MonotonicRegressor(random_state=0).fit(X, y)
+    assert len(auto.frozen_.members) == 4
+    rungs = [sum(entry["member"] == member for entry in auto.history_) for member in range(4)]
+    assert rungs[2] == rungs[3]
+    assert rungs[2] > 3  # as far as the others, but for the first race of bins
+    noisy = MonotonicRegressor(random_state=0).fit(X, X[:, 4] + rng.normal(size=600))
+    assert len(noisy.frozen_.members) == 2
+    assert len(MonotonicRegressor(n_estimators=2, random_state=0).fit(X, y).frozen_.members) == 2
+
+
+@pytest.mark.parametrize("n", [600, 3000])
+def test_who_joins_is_who_would_have_been_there_from_the_start(rng, monkeypatch, n):
+    """Of few rows and of many: the same folds, seeds and curve as with four members, but for the start's strength."""
+    X, y = quiet(rng, n)
+    monkeypatch.setattr(_recipe, "STRENGTHS", (3.0,))
+    auto = MonotonicRegressor(random_state=0, n_bins=8, max_iter=240_000 // n).fit(X, y)
+    four = MonotonicRegressor(random_state=0, n_bins=8, max_iter=240_000 // n, n_estimators=4).fit(X, y)
+    assert len(auto.frozen_.members) == 4
+    assert np.array_equal(auto.predict(X), four.predict(X))
+
+
+def test_threads_change_no_bit(rng):
+    X, y = quiet(rng)
+    one, two = (MonotonicRegressor(random_state=0, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    assert np.array_equal(one.predict(X), two.predict(X))
+
+
+def test_classes_are_joined_as_well(rng):
+    X = rng.uniform(-1, 1, (1500, 3))
+    y = (X[:, 0] * X[:, 1] + 0.3 * X[:, 2] > 0).astype(int) + (X[:, 2] > 0.5)
+    model = MonotonicClassifier(random_state=0, max_iter=60).fit(X, y)
+    assert len(model.frozen_.members) in (2, 4)
+    assert model.score(X, y) > 0.9
+
+
+def test_nobody_joins_without_time(rng, monkeypatch):
+    X, y = quiet(rng)
+    monkeypatch.setattr(_recipe, "PATIENT", np.inf)
+    model = MonotonicRegressor(random_state=0, max_time=60.0).fit(X, y)
+    assert len(model.frozen_.members) == 2
+
+
+@pytest.mark.parametrize("how", ["interrupt", "late"])
+def test_who_is_cut_short_on_the_way_is_left_out(rng, monkeypatch, how):
+    X, y = quiet(rng)
+
+    def cut(jobs, *more):
+        if jobs[0].member == 2 and jobs[0].rung == 1:
+            if how == "interrupt":
+                raise KeyboardInterrupt
+            time.sleep(2.1)
+        return run_jobs(jobs, *more)
+
+    monkeypatch.setattr(_recipe, "run_jobs", cut)
+    monkeypatch.setattr(_recipe, "PATIENT", 0.0)
+    limit = {"max_time": 2.0} if how == "late" else {}
+    if how == "interrupt":
+        with pytest.warns(UserWarning, match="interrupted"):
+            model = MonotonicRegressor(random_state=0).fit(X, y)
+    else:
+        model = MonotonicRegressor(random_state=0, **limit).fit(X, y)
+    assert len(model.frozen_.members) == 2
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_warm_start_says_how_many(rng):
+    X, y = quiet(rng)
+    model = MonotonicRegressor(random_state=0, warm_start=True).fit(X, y)
+    with pytest.raises(InputError, match="got n_estimators=auto after 4; raise n_estimators"):
+        model.fit(X, y)
+    assert len(model.set_params(n_estimators=5).fit(X, y).frozen_.members) == 5
+
+
+def test_bad_numbers_of_members_are_named():
+    for wrong in (0, 2.5, "many", None):
+        with pytest.raises(InputError, match="n_estimators is 'auto' or at least 1, a whole number; got"):
+            MonotonicRegressor(n_estimators=wrong).fit(np.zeros((20, 1)), np.zeros(20))

@@ -1,0 +1,113 @@
+"""What a start leaves over: pairs of features that explain it, and noise that they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting
+from monolip.estimators._misfit import QUARTERS, Misfit, _quarters
+from monolip.estimators._raw_column import RawColumn
+
+
+def pairs_of(X, y, **settings) -> bool:
+    """Whether the start of a fit misses pairs of features."""
+    found, kind = [], MonotonicRegressor if np.asarray(y).dtype.kind == "f" else MonotonicClassifier
+
+    class Watched(Misfit):
+        def __init__(self, *given) -> None:
+            super().__init__(*given)
+            found.append(Misfit.pairs(self))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("monolip.estimators._race.Misfit", Watched)
+        patch.setattr("monolip.estimators._race.EARNED", np.inf)
+        kind(random_state=0, **settings).fit(X, y)
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[:, 0] * x[:, 1],
+        lambda x: np.sign(x[:, 0]) * np.sign(x[:, 1]) + 3 * x[:, 2],
+        lambda x: np.sin(4 * (x[:, 0] + x[:, 1])),
+        lambda x: 2 * np.minimum(x[:, 0], x[:, 1]) + x[:, 2],
+    ],
+)
+def test_pairs_are_found_in_numbers_and_classes(rng, function):
+    X = rng.uniform(-1, 1, (800, 5))
+    z = function(X)
+    assert pairs_of(X, z + 0.3 * np.std(z) * rng.normal(size=800))
+    assert pairs_of(X, rng.random(800) < 1 / (1 + np.exp(-6 * (z - np.median(z)))))
+
+
+def test_noise_around_an_additive_function_is_no_pair(rng):
+    """Of forty tables with fifteen pairs each."""
+    found = 0
+    for _ in range(40):
+        X = rng.uniform(-1, 1, (300, 6))
+        y = np.sin(2 * X[:, 0]) + X[:, 1] + rng.normal(size=300)
+        found += pairs_of(X, y, max_iter=1, hidden_layer_sizes=(2,))
+    assert found <= 2
+
+
+def test_a_category_and_a_number_are_a_pair(rng):
+    kind = rng.choice(list("abcdefg"), 1000, p=[0.4, 0.3, 0.1, 0.05, 0.05, 0.05, 0.05])
+    x = rng.uniform(-1, 1, 1000)
+    X = pd.DataFrame({"kind": pd.Categorical(kind), "x": x, "gap": np.where(rng.random(1000) < 0.3, np.nan, x)})
+    y = np.where(kind == "a", x, -x) + 0.3 * rng.normal(size=1000)
+    assert pairs_of(X, y)
+    assert not pairs_of(X, x + (kind == "a") + rng.normal(size=1000))
+
+
+def test_where_there_is_no_telling_training_goes_on(rng):
+    X = rng.uniform(-1, 1, (140, 33))  # more features than are crossed
+    assert pairs_of(X, X[:, 0] + rng.normal(size=140), max_iter=1, hidden_layer_sizes=(2,))
+    constant = MonotonicRegressor(random_state=0).fit(X[:, :2], np.ones(140))
+    assert np.ptp(constant.predict(X[:, :2])) == 0.0
+
+
+def test_scales_of_target_and_weights_change_nothing(rng):
+    X = rng.uniform(-1, 1, (500, 3))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=500)
+    for scale in (1e-30, 1.0, 1e30):
+        assert pairs_of(X, y * scale)
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ([0, 0, 0, 0, 0, 1, 2, 3], 2),
+        ([5.0] * 8, 1),
+        ([1, 2, 3, 4, 5, 6, 7, 8], 4),
+        ([np.nan] * 5 + [1, 2, 3], 2),
+        ([0, 1] * 4, 2),
+    ],
+)
+def test_values_that_are_equal_lie_in_one_quarter(values, codes):
+    x = np.array(values, dtype=np.float64)
+    found = _quarters(RawColumn("x", x), np.arange(len(x)), False)
+    assert found.min() >= 0
+    assert found.max() < QUARTERS
+    assert len(np.unique(found)) >= codes
+    for value in np.unique(x):
+        same = np.isnan(x) if np.isnan(value) else x == value
+        assert len(np.unique(found[same])) == 1
+
+
+def test_a_path_that_loses_at_once_goes_on_where_two_features_cross(rng, monkeypatch):
+    """The first fifty steps of a wave are worse than its start, and say nothing about it."""
+    X = rng.random((200, 6))
+    z = 2 * np.sin(6 * (X[:, 0] + X[:, 1])) + X[:, 2]
+    y = z + 0.5 * rng.normal(size=200)
+    model = MonotonicRegressor(random_state=0).fit(X, y)
+    fresh = rng.random((2000, 6))
+    true = 2 * np.sin(6 * (fresh[:, 0] + fresh[:, 1])) + fresh[:, 2]
+    assert np.mean((model.predict(fresh) - true) ** 2) < 0.5 * np.var(true)
+    noise = MonotonicRegressor(random_state=0).fit(X, X[:, 2] + rng.normal(size=200))
+    steps = [entry["n_steps"] for entry in noise.history_]
+    monkeypatch.setattr(_fitting.Misfit, "pairs", lambda _: True)
+    longer = MonotonicRegressor(random_state=0).fit(X, X[:, 2] + rng.normal(size=200))
+    assert sum(steps) < sum(entry["n_steps"] for entry in longer.history_)
