@@ -46,7 +46,11 @@ _MISSING = {
 @click.option("--loss", metavar="NAME", help="Of a regression: absolute_error, quantile, poisson, ...")
 @click.option("--loss-parameter", type=float, help="The quantile, Tweedie's power, or Huber's delta.")
 @click.option("--class-weight", type=click.Choice(["balanced"]), help="Give every class the same weight.")
-@click.option("--members", type=click.IntRange(1, 64), help="Networks to average; default: 2, or 4 where two disagree. 8 for accuracy.")
+@click.option(
+    "--members",
+    type=click.IntRange(1, 64),
+    help="Networks to average; default: 2, or 4 where two disagree. 8 for accuracy.",
+)
 @click.option(
     "--split",
     type=click.FloatRange(0, 0.9),
