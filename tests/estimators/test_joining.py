@@ -1,4 +1,4 @@
-"""How many members: two, joined by two more where they disagree."""
+"""How many members: four of few rows, two of many, joined by two more where they disagree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe
 from monolip.estimators._training import run_jobs
 
 
-def quiet(rng, n=600):
+def quiet(rng, n=2600):
     X = rng.uniform(-1, 1, (n, 5))
     return X, X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2] * X[:, 3]) + X[:, 4]
 
@@ -24,18 +24,25 @@ def test_two_that_disagree_are_joined_by_two_more(rng):
     rungs = [sum(entry["member"] == member for entry in auto.history_) for member in range(4)]
     assert rungs[2] == rungs[3]
     assert rungs[2] > 3  # as far as the others, but for the first race of bins
-    noisy = MonotonicRegressor(random_state=0).fit(X, X[:, 4] + rng.normal(size=600))
+    noisy = MonotonicRegressor(random_state=0).fit(X, X[:, 4] + rng.normal(size=len(X)))
     assert len(noisy.frozen_.members) == 2
     assert len(MonotonicRegressor(n_estimators=2, random_state=0).fit(X, y).frozen_.members) == 2
 
 
-@pytest.mark.parametrize("n", [600, 3000])
-def test_who_joins_is_who_would_have_been_there_from_the_start(rng, monkeypatch, n):
-    """Of few rows and of many: the same folds, seeds and curve as with four members, but for the start's strength."""
-    X, y = quiet(rng, n)
+def test_four_judge_few_rows_whatever_they_say(rng):
+    X = rng.uniform(-1, 1, (400, 2))
+    model = MonotonicRegressor(random_state=0).fit(X, X[:, 0] + rng.normal(size=400))
+    assert len(model.frozen_.members) == 4
+    four = MonotonicRegressor(random_state=0, n_estimators=4).fit(X, X[:, 0] + rng.normal(size=400))
+    assert {entry["member"] for entry in model.history_} == {entry["member"] for entry in four.history_} == {0, 1, 2, 3}
+
+
+def test_who_joins_is_who_would_have_been_there_from_the_start(rng, monkeypatch):
+    """The same folds, seeds and curve as with four members, but for the start's strength."""
+    X, y = quiet(rng)
     monkeypatch.setattr(_recipe, "STRENGTHS", (3.0,))
-    auto = MonotonicRegressor(random_state=0, n_bins=8, max_iter=240_000 // n).fit(X, y)
-    four = MonotonicRegressor(random_state=0, n_bins=8, max_iter=240_000 // n, n_estimators=4).fit(X, y)
+    auto = MonotonicRegressor(random_state=0, n_bins=8, max_iter=80).fit(X, y)
+    four = MonotonicRegressor(random_state=0, n_bins=8, max_iter=80, n_estimators=4).fit(X, y)
     assert len(auto.frozen_.members) == 4
     assert np.array_equal(auto.predict(X), four.predict(X))
 
@@ -47,9 +54,9 @@ def test_threads_change_no_bit(rng):
 
 
 def test_classes_are_joined_as_well(rng):
-    X = rng.uniform(-1, 1, (1500, 3))
+    X = rng.uniform(-1, 1, (3000, 3))
     y = (X[:, 0] * X[:, 1] + 0.3 * X[:, 2] > 0).astype(int) + (X[:, 2] > 0.5)
-    model = MonotonicClassifier(random_state=0, max_iter=60).fit(X, y)
+    model = MonotonicClassifier(random_state=0, max_iter=20).fit(X, y)
     assert len(model.frozen_.members) in (2, 4)
     assert model.score(X, y) > 0.9
 

@@ -21,7 +21,7 @@ from monolip.estimators._one_blas_thread import one_blas_thread
 from monolip.estimators._preparing import learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
 from monolip.estimators._race import Path, better_path
-from monolip.estimators._recipe import Recipe
+from monolip.estimators._recipe import MANY_ROWS, Recipe
 from monolip.estimators._sampling import rows_that_count
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
@@ -33,7 +33,7 @@ __all__ = ["Fitted", "Settings", "definition", "fit_network"]
 
 MAX_HELD_OUT = 2**13
 FEWEST = 16  # rows of which some can be held out
-MEMBERS, MORE_MEMBERS = 2, 4  # where their number is left to the fit: at first, and where two disagree
+MEMBERS, MORE_MEMBERS = 2, 4  # where their number is left to the fit: of many rows; of few, or where two disagree
 FURTHER = 2  # rungs of few rows that a path has to earn
 FIRST_STEPS, DECAYS = 50, (0.3, 0.1, 0.05, 0.02, 0.02, 0.01, 0.005, 0.003)
 
@@ -43,7 +43,7 @@ class Settings:
     """The estimator's parameters as fit_network needs them."""
 
     hidden: tuple[int, ...]
-    n_members: int | None  # None: two, or more where they disagree
+    n_members: int | None  # None: as many as the rows ask for
     max_iter: int | None
     batch_size: int | None
     holdout: float | None  # share of rows held out by each member; None: no early stopping
@@ -148,7 +148,7 @@ def _recipe(
         folds,
         rungs,
         penalty,
-        n_members=settings.n_members or MEMBERS,
+        n_members=settings.n_members or (MEMBERS if n >= MANY_ROWS else MORE_MEMBERS),
         most_members=settings.n_members or MORE_MEMBERS,
         batch_size=batch,
         seed=settings.seed,

@@ -9,7 +9,7 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
               nothing over that two features explain together (see _misfit) ends there
     members   of few rows each holds out another part, and up to eight judge; of many rows two by two hold out the same
               part, so that their average is judged. All take the network of the rung that was best for all together.
-              Two that disagree much after some rungs are joined by two more, where their number is left to the recipe
+              Two that disagree much after some rungs are joined by two more, where their number is left to the fit
     finish    rows held out have done their work: every member trains once more with all rows, further where the path
               was still gaining, else along the best rung again; members that follow see all rows from the start
 
