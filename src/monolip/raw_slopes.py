@@ -24,7 +24,14 @@ from .slopes import SlopeBounds
 if TYPE_CHECKING:
     from .frozen import FrozenNetwork
 
-__all__ = ["extreme_slopes", "features_with_slopes", "raw_slopes", "rows_of_output", "surrounding_slopes"]
+__all__ = [
+    "extreme_slopes",
+    "features_with_slopes",
+    "raw_slopes",
+    "rows_of_output",
+    "surrounding_raw_slopes",
+    "surrounding_slopes",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -85,10 +92,21 @@ def surrounding_slopes(
         sums = units @ floats.T
         # rounding of the sums, far below the margin, included; slopes below the smallest normal float are off by an ulp
         error = (size @ floats.T) * margin + _of_tiny(size) + 2.0**-1000
-        low, high = float((sums - error).min()), float((sums + error).max())
+        low, high = float(np.minimum.reduce(sums - error, axis=None)), float(np.maximum.reduce(sums + error, axis=None))
     if not (math.isfinite(low) and math.isfinite(high)):
         return extreme_slopes(inputs, i, rows)
-    return (max(low, 0.0) if units.min() >= 0.0 else low), (min(high, 0.0) if units.max() <= 0.0 else high)
+    if low < 0.0 and np.minimum.reduce(units, axis=None) >= 0.0:
+        low = 0.0
+    if high > 0.0 and np.maximum.reduce(units, axis=None) <= 0.0:
+        high = 0.0
+    return low, high
+
+
+def surrounding_raw_slopes(network: FrozenNetwork, k: int) -> tuple[tuple[float, float], ...]:
+    """`surrounding_slopes` of output k, one for each of the `features_with_slopes`."""
+    assert network.inputs is not None, "asked of networks with raw columns"
+    inputs, rows = network.inputs, rows_of_output(network, k)
+    return tuple(surrounding_slopes(inputs, i, rows) for i in features_with_slopes(network))
 
 
 def rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:

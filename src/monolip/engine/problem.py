@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from monolip.engine._start import flat_box
 from monolip.engine._state import Data
 from monolip.engine._training_layout import INPUT_WIDTH, PAD, TrainingLayout
 from monolip.engine.architecture import Architecture
-from monolip.engine.losses import Loss, check_target
+from monolip.engine.losses import Loss, check_target, loss_kernels
 from monolip.engine.row_source import RowSource
 from monolip.errors import InputError, SlopeError
 
@@ -93,6 +94,11 @@ class Problem:
             rows.bin_ends,
         )
 
+    @cached_property
+    def kernels(self) -> tuple[Any, Any]:
+        """Value and gradient of the loss, see `loss_kernels`."""
+        return loss_kernels(self.loss.name, self.dtype.name)
+
     def rows_at(self, places: NDArray[np.int32]) -> FloatArray:
         """Rows of the table as the caller gave them (places, d), by where they are kept."""
         layout, data = self.layout, self.data
@@ -151,10 +157,15 @@ class Problem:
     _flat: tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]] | None = None
 
     def first_layer_box(self) -> tuple[FloatArray, FloatArray]:
-        """(rows, d) bounds of the first-layer weights, in the layout's order of rows."""
+        """(rows, d) bounds of the first-layer weights, in the layout's order of rows; (1, d) if all rows have the same.
+
+        One output is one trunk, and its rows have the same.
+        """
+        lower, upper = self.lower, self.upper
+        if self.center is not None:
+            lower, upper = lower - self.center, upper - self.center
         rows = self.layout.output_of_row
-        center = np.zeros_like(self.lower) if self.center is None else self.center
-        return (self.lower - center)[rows], (self.upper - center)[rows]
+        return (lower, upper) if len(lower) == 1 else (lower[rows], upper[rows])
 
 
 def _center(lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ __all__ = ["Progress", "Snapshot", "TrainingResult", "train"]
 Stopped = Literal["finished", "patience", "time", "interrupted"]
 WATCHED_ROWS = 4096
 TICK_SECONDS = 0.05  # Python looks up this often: for Ctrl-C, progress and the time limit
+SLOW = 1e9  # products a second that every machine manages; most do a hundred times as many
 
 
 class Progress(NamedTuple):
@@ -108,7 +109,7 @@ class _Run:
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
         self.trainer = Trainer(self.problem, self.options, self.index, self.start)
-        self.chunk = 8
+        self.chunk = _first_steps(self.problem, self.options.batch_size)
         self.judged = None if self.holdout is None else self.problem.places(self.holdout)
 
     @property
@@ -166,3 +167,10 @@ class _Run:
         best = self.best()
         stopped: Stopped = "finished" if self.stopped is None else self.stopped
         return TrainingResult(self.snapshots[best].network, tuple(self.snapshots), best, stopped, self.seconds)
+
+
+def _first_steps(problem: Problem, batch_size: int) -> int:
+    """Steps to begin with: a tick's worth on a slow machine. How steps are cut into calls changes no bit."""
+    layout, rows = problem.layout, min(batch_size, len(problem.data.y))
+    products = 3 * rows * layout.products + 10 * layout.size  # once forward and twice back, then the step
+    return max(1, int(TICK_SECONDS * SLOW / products))

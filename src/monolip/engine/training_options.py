@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,9 @@ class TrainingOptions:
         for name in ("beta1", "beta2", "averaging"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} lies in [0, 1); got {getattr(self, name)}; it is a decay per step.")
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, float) and not (np.isfinite(value) and value >= 0):
-                raise InputError(f"{field.name} is a finite number, at least 0; got {value}; change it.")
+        for name, value in vars(self).items():
+            if isinstance(value, float) and not 0 <= value < math.inf:
+                raise InputError(f"{name} is a finite number, at least 0; got {value}; change it.")
 
     def constants(self, paper_form: bool, dtype: np.dtype[Any]) -> NDArray[Any]:
         """The array the kernels read, in their order. Signed rows take Adam steps, of the size the notes found best."""

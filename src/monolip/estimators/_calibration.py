@@ -102,9 +102,10 @@ def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins
     if len(knots) == 1 and knots[0] == present[0] == present[-1]:
         return [PiecewiseLinear(np.array(knots), np.zeros(1))]
     everything = np.array(_apart([*knots, mean - _CLIP * deviation, mean + _CLIP * deviation], deviation))
-    z = (everything - mean) / deviation
-    beyond = np.minimum(np.log1p(np.maximum(np.abs(z) - _CLIP, 0.0)), _CLIP)  # far values count less and less
-    standard = np.minimum(np.maximum(z, -_CLIP), _CLIP) + np.sign(z) * beyond
+    standard = (everything - mean) / deviation
+    if standard[0] < -_CLIP or standard[-1] > _CLIP:  # far values count less and less
+        beyond = np.minimum(np.log1p(np.maximum(np.abs(standard) - _CLIP, 0.0)), _CLIP)
+        standard = np.minimum(np.maximum(standard, -_CLIP), _CLIP) + np.sign(standard) * beyond
     u = standard if style == "clipped" else (standard + _normal_scores(present, everything)) / 2
     whole = PiecewiseLinear(everything, np.maximum.accumulate(u))
     if not n_bins:
@@ -146,9 +147,12 @@ def _at_levels(samples: list[FloatArray], n_bins: int, fine: bool) -> list[float
     return sorted({value for each in samples for value in each[_ranks(n_bins, fine, each.size)].tolist()})
 
 
+@lru_cache(maxsize=32)
 def _ranks(n_bins: int, fine: bool, size: int) -> NDArray[np.int64]:
     """Places of the quantiles in so many sorted values: ends of equal bins; fine: more of them, and both far ends."""
-    return np.rint(_levels(n_bins, fine) * (size - 1)).astype(np.int64)
+    ranks = np.rint(_levels(n_bins, fine) * (size - 1)).astype(np.int64)
+    ranks.setflags(write=False)  # all columns share them
+    return ranks
 
 
 @lru_cache(maxsize=8)

@@ -71,7 +71,11 @@ class FastInputs:
         """
         refuse_labels(table.columns[i])
         values = table.columns[i].values
-        raw = np.array([np.fmin.reduce(values), np.fmax.reduce(values), values.min()])  # the last: NaN if one is
+        least = np.minimum.reduce(values)  # NaN if one is
+        if least == least:
+            raw = np.array([least, np.maximum.reduce(values)])
+        else:
+            raw = np.array([np.fmin.reduce(values), np.fmax.reduce(values), least])
         column = np.empty((len(raw), self.inputs.columns[i].n_model))
         fill_numeric(raw, *self.tables[i], column, 0)
         return np.array([np.minimum.reduce(column), np.maximum.reduce(column)])

@@ -49,6 +49,6 @@ class ModelRows(RowSource):
 
     def ends(self, columns: NDArray[np.int64]) -> NDArray[np.float32]:
         ends, starts = np.empty((2, self.inputs.n_model), np.float32), self.inputs.starts
-        for i in np.unique(self.inputs.raw_of[columns]).tolist():
+        for i in sorted(set(self.inputs.raw_of[columns].tolist())):
             ends[:, starts[i] : starts[i + 1]] = self.fast.ends(self.raw, i)
         return ends[:, columns]

@@ -134,9 +134,13 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             word = "NaN" if np.isnan(labels).any() else "infinity (inf)"
             raise InputError(f"class labels must be known; y contains {word}; drop those rows.")
         check_labels(y, labels)
-        check_classification_targets(labels)
+        whole = labels.dtype.kind in "biu"
+        if not whole:
+            check_classification_targets(labels)
         weight = read_weights(sample_weight, table.n_rows)
         classes, codes = np.unique(labels, return_inverse=True)
+        if whole and 2 * len(classes) > len(labels):  # few whole numbers are always classes; of many it warns
+            check_classification_targets(labels)
         if self.class_weight is not None:
             balance = read_weights(compute_sample_weight(self.class_weight, labels), table.n_rows)
             assert balance is not None

@@ -163,6 +163,9 @@ def _box(network: FrozenNetwork, j: int) -> tuple[FloatArray, FloatArray]:
     """What the model columns of raw feature j are held to, (outputs, columns) each."""
     assert network.inputs is not None
     where = slice(network.inputs.starts[j], network.inputs.starts[j + 1])
+    if network.n_outputs == 1:
+        only = network.bounds.for_output(0)
+        return only.lower[None, where], only.upper[None, where]
     boxes = [network.bounds.for_output(k) for k in range(network.n_outputs)]
     return np.array([box.lower[where] for box in boxes]), np.array([box.upper[where] for box in boxes])
 
