@@ -31,13 +31,13 @@ def start_params(
     common random row: they are zero there, so sorting has something to do inside the data.
     """
     params = np.zeros(layout.size, dtype)
-    near = np.clip(0.0, lower, upper)
+    near = np.minimum(np.maximum(lower, 0.0), upper)
     low, high = np.maximum(lower, near - initial_slope), np.minimum(upper, near + initial_slope)
     slopes = low + (high - low) * rng.random((len(layout.output_of_row), lower.shape[1]))
     layout.put_first_layer(params, slopes)
     if layout.group_sizes:
         size = layout.group_sizes[0]
-        hinges = np.repeat(rng.integers(len(index), size=len(slopes) // size), size)
+        hinges = rng.integers(len(index), size=len(slopes) // size).repeat(size)
         at = int(layout.layers[0, BIAS_AT])
         params[at : at + len(slopes)] = -(rows_at(index[hinges]).astype(np.float64) * slopes).sum(1)
     for _, rows, _, columns, at, stride in layout.blocks[1:].tolist():

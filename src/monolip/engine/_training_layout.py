@@ -90,6 +90,10 @@ class TrainingLayout:
         return [(c[WIDTH], c[INPUT_WIDTH], c[BIAS_AT], blocks[c[FIRST_BLOCK] : c[END_BLOCK]]) for c in layers]
 
     @cached_property
+    def _bins_at(self) -> tuple[int, int]:
+        return int(self.layers[0, BINS_AT]), int(self.layers[0, BIN_STRIDE])
+
+    @cached_property
     def products(self) -> int:
         """Numbers multiplied for one row of a batch, about; padding included."""
         return int((self.blocks[:, ROWS] * self.blocks[:, STRIDE]).sum())
@@ -115,7 +119,7 @@ class TrainingLayout:
         self._bins(flat)[:, :rows] = matrix[:, self.binned].T
 
     def _bins(self, flat: NDArray[Any]) -> NDArray[Any]:
-        at, stride = self.layers[0, BINS_AT], self.layers[0, BIN_STRIDE]
+        at, stride = self._bins_at
         return flat[at : at + len(self.binned) * stride].reshape(len(self.binned), stride)
 
     def dense(self, params: NDArray[Any]) -> tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]:

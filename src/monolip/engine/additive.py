@@ -72,7 +72,7 @@ def slope_and_curvature(start: Additive, problem: Problem, places: NDArray[np.in
     y, weight = data.y[places, 0].astype(np.float64), data.weight[places].astype(np.float64)
     newton = _DERIVATIVES.get(problem.loss.name)
     if newton is None:
-        return weight * np.clip(f - y, -LARGEST, LARGEST), weight
+        return weight * np.minimum(np.maximum(f - y, -LARGEST), LARGEST), weight
     slope, curvature = newton(np.clip(f, -_STEEP, _STEEP), y, problem.parameter)
     return weight * slope, weight * curvature
 
@@ -97,7 +97,7 @@ def fit_additive(
         _columns(problem, places, used), y, weight, offset, problem.lower[0][used], problem.upper[0][used],
         problem.loss.name, problem.parameter,
     )  # fmt: skip
-    found, flat = [], np.clip(0.0, problem.lower[0], problem.upper[0])
+    found, flat = [], np.minimum(np.maximum(problem.lower[0], 0.0), problem.upper[0])
     for w, constant in fit.path(sorted(strengths, reverse=True), penalty[used]):
         slopes = flat.copy()
         slopes[used] = w
@@ -165,7 +165,7 @@ class _Fit:
         # the Gram matrix is made of scaled columns: a second copy only where x is looked at again
         self.scaled = x if loss == "squared" else np.empty_like(x)
         self.lower, self.upper, self.loss, self.parameter = lower, upper, loss, parameter
-        self.w = np.clip(np.zeros(x.shape[1]), lower, upper)
+        self.w = np.minimum(np.maximum(lower, 0.0), upper)
         self.constant = _first_constant(loss, y, weight, offset) if loss in _DERIVATIVES else 0.0
         self.tolerance = 1e-4 * math.sqrt(len(y))
         if loss in ("absolute", "huber", "pinball"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,9 +63,7 @@ class Problem:
         self.lower, self.upper = slope_boxes(lower, upper, self.n_features)
         self.center = _center(self.lower, self.upper) if self.architecture.paper_form else None
         ranges = () if self.architecture.paper_form else check_ranges(bins, self.n_features)
-        self.layout = TrainingLayout.build(
-            self.architecture, self.n_features, trunks_of(self.lower, self.upper), ranges
-        )
+        self.layout = _layout(self.architecture, self.n_features, tuple(trunks_of(self.lower, self.upper)), ranges)
         with np.errstate(over="ignore"):  # what is too large for single precision is told as infinite by the trainer
             self.data = self._data(table, y, sample_weight, offset)
 
@@ -134,7 +132,7 @@ class Problem:
         if rows is None:
             return np.arange(n, dtype=np.int32)
         index = np.asarray(rows)
-        if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= n:
+        if index.ndim != 1 or not len(index) or _largest(index) >= n:
             raise InputError(f"rows of the problem are numbers in 0 .. {n - 1}, at least one; got {index}; check them.")
         if self._places is None:
             return np.ascontiguousarray(index, np.int32)
@@ -166,6 +164,21 @@ class Problem:
             lower, upper = lower - self.center, upper - self.center
         rows = self.layout.output_of_row
         return (lower, upper) if len(lower) == 1 else (lower[rows], upper[rows])
+
+
+def _largest(index: NDArray[Any]) -> int:
+    """Of row numbers; of a negative one, some number beyond any row."""
+    if index.dtype == np.int32:
+        return int(np.maximum.reduce(index.view(np.uint32)))
+    return 2**32 if np.minimum.reduce(index) < 0 else int(np.maximum.reduce(index))
+
+
+@lru_cache(maxsize=8)
+def _layout(
+    architecture: Architecture, n_features: int, trunks: tuple[int, ...], bins: tuple[tuple[int, int], ...]
+) -> TrainingLayout:
+    """Shared by problems of one shape, such as those of a cross-validation: nobody changes a layout."""
+    return TrainingLayout.build(architecture, n_features, trunks, bins)
 
 
 def _center(lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,7 +128,7 @@ class Trainer:
     def finite_loss(self, what: str, places: NDArray[np.int32], params: FloatArray) -> float:
         """`loss_at`; a loss that is not finite is an error that calls it by name."""
         loss = self.loss_at(places, params)
-        if not np.isfinite(loss):
+        if not math.isfinite(loss):
             raise InputError(self.why_not_finite(f"{what} {self.problem.loss.name} loss"))
         return loss
 
@@ -161,7 +162,7 @@ class Trainer:
         if not architecture.hidden:  # rows are outputs here, and dense() has put them back into the user's order
             users = np.argsort(problem.layout.output_order)
             lower, upper = lower[users], upper[users]  # of one output a single row, which is put where it was
-        first = np.clip(weights[0], lower, upper)
+        first = np.minimum(np.maximum(weights[0], lower), upper)
         later = weights[1:] if architecture.paper_form else tuple(np.maximum(w, 0.0) for w in weights[1:])
         sizes = problem.layout.group_sizes
         return NetworkArrays((first, *later), biases, sizes, architecture.fan_in, problem.center)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +10,6 @@ from functools import cached_property
 from threading import Event
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine.problem import Problem
@@ -148,8 +148,8 @@ class _Run:
         self.snapshots.append(snapshot)
 
     def best(self) -> int:
-        losses = [np.inf if s.holdout_loss is None else s.holdout_loss for s in self.snapshots]
-        return len(losses) - 1 if self.holdout is None else int(np.argmin(losses))
+        losses = [math.inf if s.holdout_loss is None else s.holdout_loss for s in self.snapshots]
+        return len(losses) - 1 if self.holdout is None else losses.index(min(losses))
 
     def _out_of_patience(self) -> bool:
         patience = self.options.patience

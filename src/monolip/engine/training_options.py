@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from monolip.errors import InputError
 
 __all__ = ["TrainingOptions"]
+
+REMEMBERED = 4096  # steps: longer schedules are made anew
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,5 +69,13 @@ class TrainingOptions:
 
     def schedule(self, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Factor of every rate at each step: half a cosine from 1 to 0, or 1."""
-        done = np.arange(self.n_steps) / self.n_steps
-        return np.asarray(0.5 * (1 + np.cos(np.pi * done)) if self.cosine else np.ones(self.n_steps), dtype)
+        if self.n_steps > REMEMBERED:
+            return _schedule.__wrapped__(self.n_steps, self.cosine, dtype)
+        return _schedule(self.n_steps, self.cosine, dtype)
+
+
+@lru_cache(maxsize=16)
+def _schedule(n_steps: int, cosine: bool, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Trainings share it: kernels only read it."""
+    done = np.arange(n_steps) / n_steps
+    return np.asarray(0.5 * (1 + np.cos(np.pi * done)) if cosine else np.ones(n_steps), dtype)

@@ -55,7 +55,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
         settings = self._settings()
         same = data_digest(table, target) if self.warm_start else {}
-        before = self._to_continue(schema, definition(promises, target, settings), same)
+        asked = definition(promises, target, settings) if self.warm_start else {}
+        before = self._to_continue(schema, asked, same)
         with Display(self.verbose) as display:
             shown = display.update if display.wanted else None
             fitted = fit_network(table, schema, promises, target, settings, shown, before)
@@ -257,4 +258,5 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 def _capped(schema: Schema, promises: Promises) -> tuple[str, ...]:
     """Features whose slope max_slope bounds."""
     every = promises.standard_cap is not None
-    return tuple(name for name, cap in zip(schema.names, promises.caps, strict=True) if every or not np.isnan(cap))
+    free = np.isnan(promises.caps).tolist()
+    return tuple(name for name, is_free in zip(schema.names, free, strict=True) if every or not is_free)

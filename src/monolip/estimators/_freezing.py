@@ -97,7 +97,7 @@ def _scaled(
     """A trunk in the user's units, (scale, shift): its first rows exactly in their box, its later ones mixing rows."""
     scale, shift = units
     box = model.for_output(outputs[0])
-    first = np.clip(weights[0] * scale, box.lower, box.upper)
+    first = np.minimum(np.maximum(weights[0] * scale, box.lower), box.upper)
     scaled = [bias * scale for bias in biases]
     scaled[-1] = scaled[-1] + shift
     later = [on_simplex(weight) for weight in weights[1:]]
