@@ -117,8 +117,8 @@ def _promised(network: FrozenNetwork, table: RawTable, rows: NDArray[np.int64]) 
         words = numeric_promises(network, j)
         if not _SIGNS.keys() & set(words):
             continue
-        x = table.columns[j].at(rows)
-        x = np.sort(x[np.isfinite(x)])
+        x = np.sort(table.columns[j].at(rows))  # what is missing comes last
+        x = x if np.isfinite(x[[0, -1]]).all() else x[np.isfinite(x)]
         if len(x) < FEWEST or x[0] == x[-1]:
             continue
         low, high = x[round(0.1 * (len(x) - 1))], x[round(0.9 * (len(x) - 1))]
