@@ -211,8 +211,7 @@ class _Fit:
         share = weight / weight.sum()
         mean, middle = np.asarray(share.astype(self.x.dtype) @ self.x, np.float64), float(share @ z)
         root, scaled = np.sqrt(weight), self.scaled
-        np.subtract(self.x, mean.astype(self.x.dtype), out=scaled)
-        scaled *= root.astype(self.x.dtype)[:, None]
+        _scale(self.x, mean.astype(self.x.dtype), root.astype(self.x.dtype), scaled)
         moment = (root * (z - middle)).astype(self.x.dtype) @ scaled
         gram = scaled.T @ scaled
         if scaled is self.x:
@@ -229,6 +228,14 @@ def _first_constant(loss: str, y: FloatArray, weight: FloatArray, offset: FloatA
         exposure = float(np.average(np.exp(np.clip(offset, -_STEEP, _STEEP)), weights=weight))
         return float(np.log(max(mean, 1e-6) / exposure))
     return mean - float(offset.mean())
+
+
+@compiled()
+def _scale(x: NDArray[Any], mean: NDArray[Any], root: NDArray[Any], scaled: NDArray[Any]) -> None:
+    """scaled = (x - mean) * root, column by column as they lie in memory: in one pass, not in two."""
+    for j in range(x.shape[1]):
+        for i in range(x.shape[0]):
+            scaled[i, j] = (x[i, j] - mean[j]) * root[i]
 
 
 @compiled()

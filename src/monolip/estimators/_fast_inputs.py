@@ -57,7 +57,8 @@ class FastInputs:
         for i, column in enumerate(self.inputs.columns):
             first = int(self.inputs.starts[i])
             if isinstance(column, CategoryColumn):
-                out[:, first : first + column.n_model] = column.table[codes[i].rows[codes[i].labels[rows]]]
+                known = codes[i].rows[codes[i].labels[rows]]
+                out[:, first : first + column.n_model] = column.table.take(known, axis=0)
                 continue
             refuse_labels(table.columns[i])
             values = table.columns[i].at(rows)

@@ -28,12 +28,19 @@ def matrix_of(frame: Any) -> NDArray[np.float64] | None:
 
     None for any other, and where a whole number may be too large for float64.
     """
-    if frame.size > _SMALL:
+    if len(frame) * len(frame.columns) > _SMALL:
         return None
-    if not all(isinstance(dtype, np.dtype) and dtype.char in _NUMBERS for dtype in frame.dtypes.tolist()):
+    if not all(isinstance(dtype, np.dtype) and dtype.char in _NUMBERS for dtype in _dtypes(frame)):
         return None
     values: NDArray[np.float64] = frame.to_numpy(dtype=np.float64)
     return None if beyond_floats(values) else values
+
+
+def _dtypes(frame: Any) -> list[Any]:
+    try:
+        return list(frame._mgr.get_dtypes())
+    except AttributeError:  # a private name: without it only time is lost, to make a series of them
+        return list(frame.dtypes)
 
 
 def _from_numbers(series: Any, name: str) -> RawColumn:
