@@ -94,6 +94,11 @@ class TrainingLayout:
         return int(self.layers[0, BINS_AT]), int(self.layers[0, BIN_STRIDE])
 
     @cached_property
+    def most_bins(self) -> int:
+        """Of the feature that has most."""
+        return max((end - first for first, end in pairwise(self.first_bins.tolist())), default=0)
+
+    @cached_property
     def products(self) -> int:
         """Numbers multiplied for one row of a batch, about; padding included."""
         return int((self.blocks[:, ROWS] * self.blocks[:, STRIDE]).sum())

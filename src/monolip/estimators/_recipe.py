@@ -241,7 +241,7 @@ class Recipe:
         """Of trainings that are entered into the history."""
         results = run_jobs(jobs, self.n_threads, self.on_progress)
         self.interrupted |= any(result.stopped == "interrupted" for result in results)
-        bins = int(np.diff(self.problem.layout.first_bins).max(initial=0))  # of the feature that has most
+        bins = self.problem.layout.most_bins
         for job, result in zip(jobs, results, strict=True):
             options = job.options
             last = result.snapshots[-1]
