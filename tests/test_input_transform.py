@@ -108,6 +108,8 @@ def test_surrounding_slopes_hold_the_exact_ones_and_keep_zeros(rng, scale):
             assert sign != 1 or around[0] >= 0
             assert sign != -1 or around[1] <= 0
             assert surrounding_slopes(inputs, [i], 0 * rows) == [(0.0, 0.0)]
+        alone = [surrounding_slopes(inputs, [i], rows)[0] for i in inputs.numeric]
+        assert surrounding_slopes(inputs, inputs.numeric, rows) == alone
 
 
 def test_secants_stay_inside_the_raw_slopes(rng):

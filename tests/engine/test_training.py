@@ -155,6 +155,23 @@ def test_same_seed_same_bits_in_any_chunks_and_threads():
     assert np.array_equal(whole.current(), pieces.current())
 
 
+def test_problems_of_one_shape_share_a_layout_and_trainings_of_one_length_a_schedule():
+    x, y = wave()
+    shapes = [(8, 8), [8, 8], (8, 4)]
+    one, two, other = (Problem(x, y, [0.0] * 3, [3.0] * 3, architecture=Architecture(hidden=h)) for h in shapes)
+    assert one.layout is two.layout
+    assert one.layout is not other.layout
+    before = [table.copy() for table in (one.layout.layers, one.layout.blocks)]
+    bits = [train(problem, TrainingOptions(n_steps=30)).network.weights[0].tobytes() for problem in (one, two, one)]
+    assert len(set(bits)) == 1
+    assert all(np.array_equal(a, b) for a, b in zip(before, (one.layout.layers, one.layout.blocks), strict=True))
+    for n_steps in (30, 5000):
+        options = TrainingOptions(n_steps=n_steps)
+        expected = 0.5 * (1 + np.cos(np.pi * np.arange(n_steps) / n_steps))
+        assert np.array_equal(options.schedule(one.dtype), expected.astype(one.dtype))
+    assert (TrainingOptions(n_steps=30, cosine=False).schedule(one.dtype) == 1).all()
+
+
 def test_small_trainings_are_one_call_and_steps_of_large_ones_come_one_by_one():
     x, y = wave()
     steps: list[int] = []
