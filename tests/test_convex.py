@@ -55,6 +55,15 @@ def test_wide_rows_are_exact_too(width, rng):
     assert np.abs(even - 1 / width).max() <= 2.0**-52 * width
 
 
+def test_rows_know_nothing_of_each_other(rng):
+    rows = rng.random((40, 30)) ** 9 * 10.0 ** rng.integers(-290, 290, (40, 1)) * rng.integers(0, 2, (40, 30))
+    rows[:, 3] += rows.max(axis=1) == 0
+    rows[5] = on_simplex(rows[5:6])[0]  # exact already, between others that are not
+    together = on_simplex(rows)
+    assert together.tobytes() == b"".join(on_simplex(row[None]).tobytes() for row in rows)
+    assert together[5].tobytes() == rows[5].tobytes()
+
+
 @pytest.mark.parametrize(
     "rows",
     [

@@ -102,12 +102,14 @@ def test_surrounding_slopes_hold_the_exact_ones_and_keep_zeros(rng, scale):
         rows = rows if sign == 0 else sign * np.abs(rows)
         for i in inputs.numeric:
             low, high = extreme_slopes(inputs, i, rows)
-            around = surrounding_slopes(inputs, i, rows)
+            (around,) = surrounding_slopes(inputs, [i], rows)
             assert around[0] <= low <= high <= around[1]
             assert max(low - around[0], around[1] - high) <= 1e-10 * max(abs(low), abs(high)) + 1e-290
             assert sign != 1 or around[0] >= 0
             assert sign != -1 or around[1] <= 0
-            assert surrounding_slopes(inputs, i, 0 * rows) == (0.0, 0.0)
+            assert surrounding_slopes(inputs, [i], 0 * rows) == [(0.0, 0.0)]
+        alone = [surrounding_slopes(inputs, [i], rows)[0] for i in inputs.numeric]
+        assert surrounding_slopes(inputs, inputs.numeric, rows) == alone
 
 
 def test_secants_stay_inside_the_raw_slopes(rng):
@@ -251,7 +253,7 @@ def test_slopes_below_the_smallest_normal_float_are_not_lost():
     rows = np.array([[1e200], [5e199]])
     exact = Fraction(1e200) * phi.slope(1)
     assert Fraction(extreme_slopes(inputs, 0, rows)[1]) >= exact
-    assert Fraction(surrounding_slopes(inputs, 0, rows)[1]) >= exact
+    assert Fraction(surrounding_slopes(inputs, [0], rows)[0][1]) >= exact
     form = ConvexForm((np.array([[1e200]]),), (np.zeros(1),), ())
     below = SlopeBounds([0.0], [float(exact) * 0.9], ("x",))
     with pytest.raises(FreezeError, match="keep the promise in raw units"):

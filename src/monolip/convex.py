@@ -110,23 +110,26 @@ def on_simplex(rows: ArrayLike) -> FloatArray:
         raise StructureError(
             "mixing rows must be finite, >= 0 and not all zero; got others; pass non-negative weights, shape (out, in)."
         )
-    for row, entries in zip(given, given.tolist(), strict=True):
-        if not exact_sum_is(entries, 1.0):
-            row[:] = _largest_remainder(row)
+    inexact = [k for k, row in enumerate(given.tolist()) if not exact_sum_is(row, 1.0)]
+    if inexact:
+        given[inexact] = _largest_remainder(given[inexact])
     return given
 
 
-def _largest_remainder(row: FloatArray) -> FloatArray:
-    row = np.ldexp(row, -int(np.frexp(row.max())[1]))  # now the largest is at least 1/2: no sum can overflow
-    row = row / math.fsum(row.tolist())
-    scaled = row * 2.0**53
+def _largest_remainder(rows: FloatArray) -> FloatArray:
+    rows = np.ldexp(rows, -np.frexp(rows.max(axis=1, keepdims=True))[1])  # the largest of a row is at least 1/2 now:
+    rows = rows / np.array([[math.fsum(row)] for row in rows.tolist()])  # no sum can overflow
+    scaled = rows * 2.0**53
     units = np.floor(scaled)
-    missing = 2**53 - int(units.astype(np.int64).sum())
-    positive = np.flatnonzero(row > 0)
-    by_remainder = positive[np.argsort(-(scaled - units)[positive], kind="stable")]
-    raised = by_remainder[: min(max(missing, 0), by_remainder.size)]
-    units[raised] += 1.0
-    units[int(np.argmax(row))] += missing - raised.size  # what is left is a few units of 2^-53, and may be negative
+    missing = 2**53 - units.astype(np.int64).sum(axis=1)
+    positive = rows > 0
+    by_remainder = np.where(positive, units - scaled, 1.0).argsort(axis=1, kind="stable")  # zeros last: they stay
+    raised = np.minimum(np.maximum(missing, 0), positive.sum(axis=1))
+    every = np.arange(len(rows))
+    place = np.empty_like(by_remainder)
+    place[every[:, None], by_remainder] = np.arange(rows.shape[1])
+    units += place < raised[:, None]
+    units[every, rows.argmax(axis=1)] += missing - raised  # what is left is a few units of 2^-53, and may be negative
     return units * 2.0**-53
 
 

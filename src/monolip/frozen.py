@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike
 from typing import Any
 
@@ -27,7 +27,7 @@ from .input_transform import InputTransform
 from .monotonic_cst import check_names
 from .ordered import as_rows
 from .output_link import OutputLink
-from .raw_slopes import raw_slopes
+from .raw_slopes import raw_slopes, surrounding_raw_slopes
 from .rounding import exact_sum_is
 from .slope_set import SlopeSet
 from .slopes import SlopeBounds
@@ -141,6 +141,11 @@ class FrozenNetwork:
         return raw_slopes(self)
 
     @cached_property
+    def rough_raw_slopes(self) -> tuple[tuple[tuple[float, float], ...], ...]:
+        """Intervals a little wider than `raw_slopes`, in floats alone: [output][feature]; a fit asks twice."""
+        return tuple(surrounding_raw_slopes(self, k) for k in range(self.n_outputs))
+
+    @cached_property
     def digest(self) -> str:
         """sha256 over the structure and every stored number, as hex."""
         from .frozen_file import digest_of
@@ -231,7 +236,7 @@ class FrozenNetwork:
 
 def _check_member_weights(given: ArrayLike | None, count: int) -> FloatArray:
     if given is None:
-        given = on_simplex(np.ones((1, count)))[0]
+        return _equal_weights(count)
     try:
         weights = locked(to_floats(given))
     except (TypeError, ValueError, OverflowError) as error:
@@ -241,3 +246,9 @@ def _check_member_weights(given: ArrayLike | None, count: int) -> FloatArray:
             f"member weights must be >= 0 with sum exactly 1, one per member; got {given!r}; use on_simplex()."
         )
     return weights
+
+
+@lru_cache(maxsize=16)
+def _equal_weights(count: int) -> FloatArray:
+    """As equal as floats that add up to exactly 1 can be, (count,); nobody can write to them."""
+    return locked(on_simplex(np.ones((1, count)))[0])

@@ -12,7 +12,7 @@ from .input_columns import CategoryColumn, NumericColumn
 from .input_transform import Column, InputTransform
 from .output_link import OutputLink
 from .piecewise_linear import PiecewiseLinear
-from .raw_slopes import features_with_slopes, rows_of_output, surrounding_slopes
+from .raw_slopes import features_with_slopes
 from .slopes import SlopeBounds
 
 if TYPE_CHECKING:
@@ -68,11 +68,10 @@ def _surely_keeps(network: FrozenNetwork, promise: SlopeBounds) -> bool:
     if promise.feature_names != tuple(inputs.names[i] for i in features) or promise.lower.shape != shape:
         return False
     for k in range(network.n_outputs):
-        rows, box = rows_of_output(network, k), promise.for_output(k)
-        for at, i in enumerate(features):
-            low, high = surrounding_slopes(inputs, i, rows)
-            if low < box.lower[at] or high > box.upper[at]:
-                return False
+        box = promise.for_output(k)
+        low, high = np.array(network.rough_raw_slopes[k]).reshape(-1, 2).T
+        if not ((low >= box.lower) & (high <= box.upper)).all():
+            return False
     return True
 
 

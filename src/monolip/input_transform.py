@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class InputTransform:
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Model columns of raw column i are starts[i] .. starts[i + 1] - 1; shape (n_raw + 1,)."""
-        return np.concatenate([[0], np.cumsum([column.n_model for column in self.columns])]).astype(np.int64)
+        return np.array([0, *accumulate(column.n_model for column in self.columns)], dtype=np.int64)
 
     @property
     def raw_of(self) -> NDArray[np.int64]:

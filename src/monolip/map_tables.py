@@ -62,12 +62,14 @@ class MapTables(NamedTuple):
             at = np.zeros((high - low + 1, end - first), dtype=np.int64)
             mine = slice(firsts[first], firsts[end])
             at[place[mine] - low + 1, part[mine] - first] = 1  # from here on one more knot of a map lies to the left
-            np.cumsum(at, axis=0, out=at)
+            at.cumsum(axis=0, out=at)
             row = at + (firsts[first:end] + np.arange(first, end))
             tables = cls(union[low:high], at, slopes[row], row, table, nonzero)
-            for array in tables:
+            for array in tables[:4]:
                 array.setflags(write=False)
             found.append(tables)
+        for array in (table, nonzero):
+            array.setflags(write=False)
         return found
 
 
@@ -78,8 +80,8 @@ def _pieces(maps: Sequence[PiecewiseLinear], part: IntArray, knots: FloatArray) 
     row = np.arange(1, len(knots) + 1) + part
     table[row, 0], table[row, 1], table[row, 3], table[row - 1, 4] = knots, values, values, values
     table[row[1:] - 1, 2] = inner_slopes(knots, values)  # from map to map they mean nothing, and are written over
-    last = np.append(row[1:][part[1:] != part[:-1]] - 2, len(table) - 1)
-    first = np.append(0, last[:-1] + 1)
+    last = np.array([phi.knots.size + 1 for phi in maps]).cumsum() - 1
+    first = np.concatenate([[0], last[:-1] + 1])
     table[first, :2] = table[first + 1, :2]
     table[first, 2], table[first, 3] = [phi.left_slope for phi in maps], -_MAX
     table[last, 2], table[last, 4] = [phi.right_slope for phi in maps], _MAX

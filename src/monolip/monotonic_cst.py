@@ -23,8 +23,8 @@ def check_names(feature_names: Sequence[str] | None, n_features: int | None) -> 
     unordered = isinstance(feature_names, set | frozenset)  # promises would land on features at random
     if isinstance(feature_names, str) or unordered or not all(isinstance(name, str) for name in names):
         raise SlopeError(f"feature names must be a sequence of strings; got {feature_names!r}; pass a list of names.")
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
+    if len(set(names)) < len(names):
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
         raise SlopeError(f"feature names must be distinct; got {twice[:5]} more than once; rename them.")
     if n_features is not None and len(names) != n_features:
         raise SlopeError(

@@ -117,6 +117,10 @@ class PiecewiseLinear:
         """`evaluate` of one number, with the same bits and without the cost of an array."""
         if math.isnan(x):
             raise InputError("NaN has no place in an order; got NaN; a NumericColumn says what missing values become.")
+        if x >= self.knots.item(-1) and not self.right_slope:
+            return self.values.item(-1)
+        if x < self.knots.item(0) and not self.left_slope:
+            return self.values.item(0)
         x, piece = min(max(x, -_MAX), _MAX), bisect_right(self.knots.tolist(), x)
         if piece == 0:
             anchor, value, slope, low, high = self.knots[0], self.values[0], self.left_slope, -_MAX, self.values[0]

@@ -9,7 +9,7 @@ of x_i: several model columns of one feature move together, and their slopes add
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,14 @@ from .slopes import SlopeBounds
 if TYPE_CHECKING:
     from .frozen import FrozenNetwork
 
-__all__ = ["extreme_slopes", "features_with_slopes", "raw_slopes", "rows_of_output", "surrounding_slopes"]
+__all__ = [
+    "extreme_slopes",
+    "features_with_slopes",
+    "raw_slopes",
+    "rows_of_output",
+    "surrounding_raw_slopes",
+    "surrounding_slopes",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -71,24 +78,37 @@ def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[fl
 
 
 def surrounding_slopes(
-    inputs: InputTransform, i: int, rows: FloatArray, margin: float = 2.0**-40
-) -> tuple[float, float]:
-    """An interval around `extreme_slopes`, in floats alone: its ends lie further out by the margin, zeros stay zeros.
+    inputs: InputTransform, features: Sequence[int], rows: FloatArray, margin: float = 2.0**-40
+) -> list[tuple[float, float]]:
+    """Intervals around `extreme_slopes`, in floats alone: their ends lie further out by the margin, zeros stay zeros.
 
-    Enough to say that a promise holds, or to make one that nobody wrote down, without rational arithmetic.
+    Enough to say that a promise holds, or to make one that nobody wrote down, without rational arithmetic. features:
+    raw ones, by position; an interval for each.
     """
-    floats = inputs.tables_of(i).slopes
-    start = int(inputs.starts[i])
-    units = rows[:, start : start + floats.shape[1]]
-    size = np.abs(units)
+    sizes, starts, found = np.abs(rows), inputs.starts.tolist(), []
+    least, most = np.minimum.reduce(rows).tolist(), np.maximum.reduce(rows).tolist()
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = units @ floats.T
-        # rounding of the sums, far below the margin, included; slopes below the smallest normal float are off by an ulp
-        error = (size @ floats.T) * margin + _of_tiny(size) + 2.0**-1000
-        low, high = float((sums - error).min()), float((sums + error).max())
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return extreme_slopes(inputs, i, rows)
-    return (max(low, 0.0) if units.min() >= 0.0 else low), (min(high, 0.0) if units.max() <= 0.0 else high)
+        for i in features:
+            floats = inputs.tables_of(i).slopes.T
+            mine = slice(starts[i], starts[i] + len(floats))
+            sums = rows[:, mine] @ floats
+            # rounding of the sums, far below the margin, included; slopes below the smallest normal float are off by an
+            # ulp
+            error = (sizes[:, mine] @ floats) * margin + _of_tiny(sizes[:, mine]) + 2.0**-1000
+            low = float(np.minimum.reduce(sums - error, axis=None))
+            high = float(np.maximum.reduce(sums + error, axis=None))
+            if not (math.isfinite(low) and math.isfinite(high)):
+                found.append(extreme_slopes(inputs, i, rows))
+                continue
+            low = max(low, 0.0) if min(least[mine]) >= 0.0 else low
+            found.append((low, min(high, 0.0) if max(most[mine]) <= 0.0 else high))
+    return found
+
+
+def surrounding_raw_slopes(network: FrozenNetwork, k: int) -> tuple[tuple[float, float], ...]:
+    """`surrounding_slopes` of output k, one for each of the `features_with_slopes`."""
+    assert network.inputs is not None, "asked of networks with raw columns"
+    return tuple(surrounding_slopes(network.inputs, features_with_slopes(network), rows_of_output(network, k)))
 
 
 def rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:

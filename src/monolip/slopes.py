@@ -75,6 +75,8 @@ class SlopeBounds:
         names = check_names(self.feature_names, lower.shape[0])
         for name, value in (("lower", lower), ("upper", upper), ("feature_names", names)):
             object.__setattr__(self, name, value)
+        if ((lower > -np.inf) & (lower <= upper) & (upper < np.inf)).all():
+            return
         for at in zip(*np.nonzero(~(np.isfinite(lower) & np.isfinite(upper))), strict=True):
             raise SlopeError(
                 f"a slope interval must be finite; got [{lower[at]}, {upper[at]}] for {self._name(at)}; "

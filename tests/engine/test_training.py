@@ -155,6 +155,35 @@ def test_same_seed_same_bits_in_any_chunks_and_threads():
     assert np.array_equal(whole.current(), pieces.current())
 
 
+def test_problems_of_one_shape_share_a_layout_and_trainings_of_one_length_a_schedule():
+    x, y = wave()
+    shapes = [(8, 8), [8, 8], (8, 4)]
+    one, two, other = (Problem(x, y, [0.0] * 3, [3.0] * 3, architecture=Architecture(hidden=h)) for h in shapes)
+    assert one.layout is two.layout
+    assert one.layout is not other.layout
+    before = [table.copy() for table in (one.layout.layers, one.layout.blocks)]
+    bits = [train(problem, TrainingOptions(n_steps=30)).network.weights[0].tobytes() for problem in (one, two, one)]
+    assert len(set(bits)) == 1
+    assert all(np.array_equal(a, b) for a, b in zip(before, (one.layout.layers, one.layout.blocks), strict=True))
+    for n_steps in (30, 5000):
+        options = TrainingOptions(n_steps=n_steps)
+        expected = 0.5 * (1 + np.cos(np.pi * np.arange(n_steps) / n_steps))
+        assert np.array_equal(options.schedule(one.dtype), expected.astype(one.dtype))
+    assert (TrainingOptions(n_steps=30, cosine=False).schedule(one.dtype) == 1).all()
+
+
+def test_small_trainings_are_one_call_and_steps_of_large_ones_come_one_by_one():
+    x, y = wave()
+    steps: list[int] = []
+    problem = Problem(x, y, [0.0, -3, -3], [3.0, 3, 3])
+    options = TrainingOptions(n_steps=50, n_snapshots=1)
+    train(problem, options, on_progress=lambda progress: steps.append(progress.step))
+    assert steps == [50]
+    wide = Problem(x, y, [0.0, -3, -3], [3.0, 3, 3], architecture=Architecture(hidden=(1024, 1024), fan_in=None))
+    train(wide, TrainingOptions(n_steps=3, n_snapshots=1), on_progress=lambda progress: steps.append(progress.step))
+    assert steps[:2] == [50, 1]
+
+
 def test_the_best_snapshot_is_restored_and_patience_ends_training():
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(120, 5)), rng.normal(size=120)  # nothing to learn: it can only overfit

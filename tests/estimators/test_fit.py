@@ -6,9 +6,11 @@ import time
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 from monolip.errors import InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting, _recipe, _sampling
+from monolip.estimators._one_blas_thread import one_blas_thread
 
 from .tables import QUICK, credit
 
@@ -205,3 +207,29 @@ def test_blas_threads_change_no_bit_and_are_given_back(rng):
             pools = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
             assert {pool["num_threads"] for pool in pools} == {threads}
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("before", [1, 2])
+def test_blas_has_one_thread_within_a_fit_and_as_many_as_before_afterwards(before):
+    pools = ThreadpoolController().select(user_api="blas")
+
+    def threads():
+        return {library.num_threads for library in pools.lib_controllers}
+
+    with pools.limit(limits=before):
+        had = threads()
+        with one_blas_thread():
+            assert threads() == {1}
+            with one_blas_thread():
+                assert threads() == {1}
+            assert threads() == {1}
+        assert threads() == had
+
+
+def test_whole_numbers_are_classes_however_they_come_and_too_many_are_told(rng):
+    X, y = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)
+    forms = [y, y.astype(np.uint8), y.astype(bool), y[::-1][::-1]]
+    models = [MonotonicClassifier(**QUICK).fit(X, form) for form in (*forms, y.tolist(), y.astype(float))]
+    assert len({model.decision_function(X).tobytes() for model in models}) == 1
+    with pytest.warns(UserWarning, match="number of unique classes is greater than 50%"):
+        MonotonicClassifier(n_estimators=1, max_iter=1, random_state=0).fit(X[:24], np.arange(24) % 13)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from monolip.estimators._pandas_columns import from_pandas
+from monolip.estimators._pandas_columns import from_pandas, matrix_of
 from monolip.estimators._tables import _from_series, read_table
 
 COLUMNS = {
@@ -62,3 +62,20 @@ def test_columns_are_picked_by_name_and_rows_keep_their_order():
     assert [column.name for column in table.columns] == ["whole", "grades", "float"]
     assert table.columns[0].values.tolist() == [3.0, -2.0, 1.0]
     assert table.columns[1].values.tolist() == ["low", "high", "low"]
+
+
+def test_a_frame_of_numbers_is_what_its_columns_are_one_by_one(monkeypatch):
+    numbers = ["float", "single", "whole", "byte", "truth"]
+    frames = [pd.DataFrame({name: COLUMNS[name] for name in names}) for names in (numbers, numbers[:1], numbers[2:3])]
+    at_once = [[told(column) for column in read_table(frame).columns] for frame in frames]
+    assert all(matrix_of(frame) is not None for frame in frames)
+    monkeypatch.setattr("monolip.estimators._tables.matrix_of", lambda frame: None)
+    assert at_once == [[told(column) for column in read_table(frame).columns] for frame in frames]
+
+
+@pytest.mark.parametrize("odd", ["large", "unsigned", "labels"])
+def test_a_frame_with_large_numbers_or_labels_is_read_by_columns(odd):
+    frame = pd.DataFrame({name: COLUMNS[name] for name in ("float", odd)})
+    assert matrix_of(frame) is None
+    assert told(read_table(frame).columns[1]) == told(from_pandas(COLUMNS[odd], odd))
+    assert matrix_of(pd.DataFrame({"x": pd.Series([1, None], dtype="Int64")})) is None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monolip.estimators._calibration import _apart, _moments, calibrate, spread
+from monolip.estimators._calibration import _apart, _moments, _nearest, calibrate, spread
 
 
 def column(seed: int, n: int) -> np.ndarray:
@@ -59,3 +59,22 @@ def test_knots_are_apart_and_the_ends_are_kept(knots, deviation):
     assert len(kept) == 1 or kept[-1] == max(knots)
     gaps = [(b - a, 64 * np.spacing(max(abs(a), abs(b)))) for a, b in pairwise(kept)]
     assert all(gap > ulps for gap, ulps in gaps)
+
+
+@given(st.lists(st.integers(-20, 20), min_size=1, max_size=12, unique=True), st.floats(-25, 25))
+def test_the_nearest_knot_is_the_first_of_the_nearest(knots, value):
+    ordered = [float(knot) for knot in sorted(knots)]
+    for at in (value, round(value) / 2, ordered[0], ordered[-1]):
+        assert _nearest(ordered, at) == int(np.abs(np.array(ordered) - at).argmin())
+
+
+@pytest.mark.parametrize("missing", [0, 3, 20])
+def test_missing_values_change_nothing_of_the_maps_but_add_an_indicator(missing, rng):
+    known = rng.normal(size=200)
+    values = rng.permutation(np.concatenate([known, np.full(missing, np.nan)]))
+    whole = calibrate("x", values, style="quantile", n_bins=8, missing="state")
+    alone = calibrate("x", values[~np.isnan(values)], style="quantile", n_bins=8, missing="state")
+    pairs = zip(whole.maps, alone.maps, strict=True)
+    assert all(a.knots.tolist() == b.knots.tolist() and a.values.tolist() == b.values.tolist() for a, b in pairs)
+    assert (whole.present is None) == (missing == 0)
+    assert whole.seen == alone.seen

@@ -23,7 +23,7 @@ def start_params(
     index: NDArray[np.int32], lower: FloatArray, upper: FloatArray, initial_slope: float, constant: FloatArray,
     signed: bool, dtype: Any,
 ) -> FloatArray:  # fmt: skip
-    """Flat parameters. lower, upper: (first-layer rows, d). constant: (outputs,) in the layout's order.
+    """Flat parameters. lower, upper: (first-layer rows, d) or (1, d). constant: (outputs,) in the layout's order.
 
     rows_at(places) are rows of the table, (places, d).
 
@@ -31,19 +31,20 @@ def start_params(
     common random row: they are zero there, so sorting has something to do inside the data.
     """
     params = np.zeros(layout.size, dtype)
-    near = np.clip(0.0, lower, upper)
-    slopes = rng.uniform(np.maximum(lower, near - initial_slope), np.minimum(upper, near + initial_slope))
+    near = np.minimum(np.maximum(lower, 0.0), upper)
+    low, high = np.maximum(lower, near - initial_slope), np.minimum(upper, near + initial_slope)
+    slopes = low + (high - low) * rng.random((len(layout.output_of_row), lower.shape[1]))
     layout.put_first_layer(params, slopes)
     if layout.group_sizes:
         size = layout.group_sizes[0]
-        hinges = np.repeat(rng.integers(len(index), size=len(slopes) // size), size)
-        at = layout.layers[0, BIAS_AT]
+        hinges = rng.integers(len(index), size=len(slopes) // size).repeat(size)
+        at = int(layout.layers[0, BIAS_AT])
         params[at : at + len(slopes)] = -(rows_at(index[hinges]).astype(np.float64) * slopes).sum(1)
-    for _, rows, _, columns, at, stride in layout.blocks[1:]:
+    for _, rows, _, columns, at, stride in layout.blocks[1:].tolist():
         mixing = rng.random((rows, columns)) + 1e-3
         if signed:
             mixing *= rng.choice([-1.0, 1.0], (rows, columns))
-        mixing /= np.abs(mixing).sum(1, keepdims=True)
+        mixing /= np.add.reduce(np.abs(mixing) if signed else mixing, axis=1, keepdims=True)
         params[at : at + rows * stride].reshape(rows, stride)[:, :columns] = mixing
     last = layout.layers[-1]
     params[last[BIAS_AT] : last[BIAS_AT] + last[WIDTH]] += constant
@@ -119,7 +120,7 @@ def flat_box(layout: TrainingLayout, lower: FloatArray, upper: FloatArray, dtype
     """
     low, high = np.zeros(layout.size, dtype), np.zeros(layout.size, dtype)
     for flat, rounded in zip((low, high), _inwards(lower, upper, dtype), strict=True):
-        layout.put_first_layer(flat, rounded[layout.output_of_row])
+        layout.put_first_layer(flat, rounded if len(rounded) == 1 else rounded[layout.output_of_row])
     return low, high
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -82,42 +83,67 @@ class TrainingLayout:
     def n_features(self) -> int:
         return len(self.plain) + len(self.binned)
 
+    @cached_property
+    def _plan(self) -> list[tuple[int, int, int, list[list[int]]]]:
+        """Width, inputs, place of biases and blocks of every layer, as Python's own numbers: they index quicker."""
+        layers, blocks = self.layers.tolist(), self.blocks.tolist()
+        return [(c[WIDTH], c[INPUT_WIDTH], c[BIAS_AT], blocks[c[FIRST_BLOCK] : c[END_BLOCK]]) for c in layers]
+
+    @cached_property
+    def _bins_at(self) -> tuple[int, int]:
+        return int(self.layers[0, BINS_AT]), int(self.layers[0, BIN_STRIDE])
+
+    @cached_property
+    def most_bins(self) -> int:
+        """Of the feature that has most."""
+        return max((end - first for first, end in pairwise(self.first_bins.tolist())), default=0)
+
+    @cached_property
+    def products(self) -> int:
+        """Numbers multiplied for one row of a batch, about; padding included."""
+        return int((self.blocks[:, ROWS] * self.blocks[:, STRIDE]).sum())
+
+    @cached_property
+    def _users(self) -> NDArray[np.int64] | None:
+        """Places of the outputs in the user's order; None where that is the order they are kept in."""
+        users = np.argsort(self.output_order)
+        return None if (users == np.arange(len(users))).all() else users
+
     def first_layer(self, flat: NDArray[Any]) -> NDArray[Any]:
         """The first layer's numbers in a flat array as (rows, features) in the user's order of columns."""
-        _, rows, _, columns, at, stride = self.blocks[0]
+        _, rows, _, columns, at, stride = self._plan[0][3][0]
         matrix = np.empty((rows, self.n_features), flat.dtype)
         matrix[:, self.plain] = flat[at : at + rows * stride].reshape(rows, stride)[:, :columns]
         matrix[:, self.binned] = self._bins(flat)[:, :rows].T
         return matrix
 
     def put_first_layer(self, flat: NDArray[Any], matrix: NDArray[Any]) -> None:
-        """The inverse of `first_layer`."""
-        _, rows, _, columns, at, stride = self.blocks[0]
+        """The inverse of `first_layer`; matrix: (rows, features), or (1, features) of which all rows are copies."""
+        _, rows, _, columns, at, stride = self._plan[0][3][0]
         flat[at : at + rows * stride].reshape(rows, stride)[:, :columns] = matrix[:, self.plain]
         self._bins(flat)[:, :rows] = matrix[:, self.binned].T
 
     def _bins(self, flat: NDArray[Any]) -> NDArray[Any]:
-        at, stride = self.layers[0, BINS_AT], self.layers[0, BIN_STRIDE]
+        at, stride = self._bins_at
         return flat[at : at + len(self.binned) * stride].reshape(len(self.binned), stride)
 
     def dense(self, params: NDArray[Any]) -> tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]:
         """(weights, biases) as plain float64 matrices; blocks are filled up with zeros."""
-        weights = [np.array(self.first_layer(params), np.float64)]
-        for layer in self.layers[1:]:
-            weight = np.zeros((layer[WIDTH], layer[INPUT_WIDTH]))
-            for row, rows, column, columns, at, stride in self.blocks[layer[FIRST_BLOCK] : layer[END_BLOCK]]:
+        weights = [self.first_layer(params).astype(np.float64)]
+        for width, inputs, _, blocks in self._plan[1:]:
+            weight = np.zeros((width, inputs))
+            for row, rows, column, columns, at, stride in blocks:
                 block = params[at : at + rows * stride].reshape(rows, stride)
                 weight[row : row + rows, column : column + columns] = block[:, :columns]
             weights.append(weight)
-        starts = [(layer[BIAS_AT], layer[BIAS_AT] + layer[WIDTH]) for layer in self.layers]
-        biases = [np.array(params[at:end], np.float64) for at, end in starts]
-        users = np.argsort(self.output_order)
-        weights[-1], biases[-1] = weights[-1][users], biases[-1][users]
+        biases = [params[at : at + width].astype(np.float64) for width, _, at, _ in self._plan]
+        if self._users is not None:
+            weights[-1], biases[-1] = weights[-1][self._users], biases[-1][self._users]
         return tuple(weights), tuple(biases)
 
     def flat(self, weights: Sequence[NDArray[Any]], biases: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
         """The inverse of `dense`: parameters of a network that this layout can hold."""
-        shapes = [(int(layer[WIDTH]), int(layer[INPUT_WIDTH])) for layer in self.layers]
+        shapes = [(width, inputs) for width, inputs, _, _ in self._plan]
         shapes[0] = shapes[0][0], self.n_features
         if [w.shape for w in weights] != shapes:
             raise StructureError(
@@ -125,16 +151,16 @@ class TrainingLayout:
                 f" got {[w.shape for w in weights]}; use its own architecture, or start anew."
             )
         params = np.zeros(self.size, dtype)
-        for k, layer in enumerate(self.layers):
-            order = self.output_order if k == len(self.layers) - 1 else np.arange(layer[WIDTH])
+        for k, (width, _, bias_at, blocks) in enumerate(self._plan):
+            weight, bias = weights[k], biases[k]
+            if k == len(self._plan) - 1 and self._users is not None:
+                weight, bias = weight[self.output_order], bias[self.output_order]
             if k == 0:
-                self.put_first_layer(params, weights[0][order])
-            for row, rows, column, columns, at, stride in self.blocks[
-                layer[FIRST_BLOCK] if k else 1 : layer[END_BLOCK]
-            ]:
+                self.put_first_layer(params, weight)
+            for row, rows, column, columns, at, stride in blocks if k else ():
                 block = params[at : at + rows * stride].reshape(rows, stride)
-                block[:, :columns] = weights[k][order[row : row + rows], column : column + columns]
-            params[layer[BIAS_AT] : layer[BIAS_AT] + layer[WIDTH]] = biases[k][order]
+                block[:, :columns] = weight[row : row + rows, column : column + columns]
+            params[bias_at : bias_at + width] = bias
         return params
 
 

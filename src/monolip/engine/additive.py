@@ -9,7 +9,8 @@ squared loss), each solved by coordinate descent on the Gram matrix, which keeps
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from monolip.engine.problem import Problem
 __all__ = ["Additive", "fit_additive", "losses_of", "row_losses_of", "slope_and_curvature"]
 
 FloatArray = NDArray[np.float64]
+Derivatives = Callable[[FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
 
 MAX_COLUMNS, MAX_ROWS, MAX_NEWTON_ROWS = 1024, 16_384, 4096
 MAX_CELLS = 2**21  # of rows times columns: the Gram matrix takes this times the number of columns
@@ -58,7 +60,7 @@ def row_losses_of(starts: Sequence[Additive], problem: Problem, rows: ArrayLike)
     slopes = np.stack([start.slopes for start in starts], axis=1).astype(problem.dtype)
     known = data.offset[places] if len(data.offset) else problem.dtype.type(0)
     f = problem.rows_at(places) @ slopes + np.array([start.constant for start in starts], problem.dtype) + known
-    every = row_losses(problem, np.tile(places, len(starts)), f.T.reshape(-1, 1)).reshape(len(starts), -1)
+    every = row_losses(problem, np.concatenate([places] * len(starts)), f.T.reshape(-1, 1)).reshape(len(starts), -1)
     return np.asarray(every, np.float64), data.weight[places].astype(np.float64)
 
 
@@ -70,7 +72,7 @@ def slope_and_curvature(start: Additive, problem: Problem, places: NDArray[np.in
     y, weight = data.y[places, 0].astype(np.float64), data.weight[places].astype(np.float64)
     newton = _DERIVATIVES.get(problem.loss.name)
     if newton is None:
-        return weight * np.clip(f - y, -LARGEST, LARGEST), weight
+        return weight * np.minimum(np.maximum(f - y, -LARGEST), LARGEST), weight
     slope, curvature = newton(np.clip(f, -_STEEP, _STEEP), y, problem.parameter)
     return weight * slope, weight * curvature
 
@@ -95,13 +97,11 @@ def fit_additive(
         _columns(problem, places, used), y, weight, offset, problem.lower[0][used], problem.upper[0][used],
         problem.loss.name, problem.parameter,
     )  # fmt: skip
-    found, flat = [], np.clip(0.0, problem.lower[0], problem.upper[0])
-    for number, strength in enumerate(sorted(strengths, reverse=True)):
-        for _ in range(1 if not known else STEPS_AFTER if number else NEWTON_STEPS):
-            fit.step(strength * penalty[used])
+    found, flat = [], np.minimum(np.maximum(problem.lower[0], 0.0), problem.upper[0])
+    for w, constant in fit.path(sorted(strengths, reverse=True), penalty[used]):
         slopes = flat.copy()
-        slopes[used] = fit.w
-        found.append(Additive(slopes, fit.constant))
+        slopes[used] = w
+        found.append(Additive(slopes, constant))
     return found
 
 
@@ -146,7 +146,7 @@ def _tweedie(f: FloatArray, y: FloatArray, power: float) -> tuple[FloatArray, Fl
 
 
 # gradient and (expected) curvature of a loss in f; the other losses start from least squares
-_DERIVATIVES = {
+_DERIVATIVES: dict[str, Derivatives] = {
     "logistic": _logistic,
     "poisson": lambda f, y, _: _tweedie(f, y, 1.0),
     "gamma": lambda f, y, _: _tweedie(f, y, 2.0),
@@ -155,7 +155,7 @@ _DERIVATIVES = {
 
 
 class _Fit:
-    """Where the iteration stands; each step solves the weighted least-squares problem of one Newton step."""
+    """Where the iteration stands; each Newton step solves a weighted least-squares problem."""
 
     def __init__(
         self, x: NDArray[Any], y: FloatArray, weight: FloatArray, offset: FloatArray, lower: FloatArray,
@@ -165,30 +165,43 @@ class _Fit:
         # the Gram matrix is made of scaled columns: a second copy only where x is looked at again
         self.scaled = x if loss == "squared" else np.empty_like(x)
         self.lower, self.upper, self.loss, self.parameter = lower, upper, loss, parameter
-        self.w = np.clip(np.zeros(x.shape[1]), lower, upper)
-        self.constant, self.gram = _first_constant(loss, y, weight, offset), None
+        self.w = np.minimum(np.maximum(lower, 0.0), upper)
+        self.constant = _first_constant(loss, y, weight, offset) if loss in _DERIVATIVES else 0.0
+        self.tolerance = 1e-4 * math.sqrt(len(y))
         if loss in ("absolute", "huber", "pinball"):
             middle = float(np.median(y - offset))
             self.y = np.clip(y - offset, middle - LARGEST, middle + LARGEST) + offset
 
-    gram: tuple[FloatArray, FloatArray, FloatArray, float] | None
-
-    def step(self, penalty: FloatArray) -> None:
-        """One Newton step; for least squares the Gram matrix is made once and this is the solution."""
+    def path(self, strengths: Sequence[float], penalty: FloatArray) -> Iterator[tuple[FloatArray, float]]:
+        """Slopes and constant for each strength, going on from those of the one before."""
         newton = _DERIVATIVES.get(self.loss)
-        if newton is not None:
-            linear = self._linear()
-            slope, curve = newton(np.minimum(np.maximum(linear + self.offset, -_STEEP), _STEEP), self.y, self.parameter)
-            self.gram = self._normal(self.weight * curve, linear - slope / curve)
-        elif self.gram is None:
-            self.gram = self._normal(self.weight, self.y - self.offset)
-        gram, moment, mean, middle = self.gram
-        _descend(gram, moment, penalty, self.lower, self.upper, self.w, 1e-4 * np.sqrt(len(self.y)))
+        if newton is None:
+            yield from self._least_squares(np.array(strengths), penalty)
+            return
+        for number, strength in enumerate(strengths):
+            for _ in range(STEPS_AFTER if number else NEWTON_STEPS):
+                self._step(newton, strength * penalty)
+            yield self.w, self.constant
+
+    def _step(self, newton: Derivatives, penalty: FloatArray) -> None:
+        linear = self._linear()
+        slope, curve = newton(np.minimum(np.maximum(linear + self.offset, -_STEEP), _STEEP), self.y, self.parameter)
+        gram, moment, mean, middle = self._normal(self.weight * curve, linear - slope / curve)
+        _descend(gram, moment, penalty, self.lower, self.upper, self.w, self.tolerance)
         self.constant = middle - float(mean @ self.w)
-        if self.loss in ("absolute", "huber", "pinball"):
-            share = self.parameter if self.loss == "pinball" else 0.5
-            rest = self.y - self.offset - (self._linear() - self.constant)
-            self.constant = float(np.quantile(rest, share))
+
+    def _least_squares(self, strengths: FloatArray, penalty: FloatArray) -> Iterator[tuple[FloatArray, float]]:
+        """The Gram matrix is made once; under a robust loss the constant is a quantile of what is left over."""
+        gram, moment, mean, middle = self._normal(self.weight, self.y - self.offset)
+        found = np.empty((len(strengths), len(self.w)))
+        _descend_all(gram, moment, strengths, penalty, self.lower, self.upper, self.w, self.tolerance, found)
+        for self.w in found:
+            self.constant = middle - float(mean @ self.w)
+            if self.loss in ("absolute", "huber", "pinball"):
+                share = self.parameter if self.loss == "pinball" else 0.5
+                rest = self.y - self.offset - (self._linear() - self.constant)
+                self.constant = float(np.quantile(rest, share))
+            yield self.w, self.constant
 
     def _linear(self) -> FloatArray:
         return np.asarray(self.x @ self.w.astype(self.x.dtype), np.float64) + self.constant
@@ -198,8 +211,7 @@ class _Fit:
         share = weight / weight.sum()
         mean, middle = np.asarray(share.astype(self.x.dtype) @ self.x, np.float64), float(share @ z)
         root, scaled = np.sqrt(weight), self.scaled
-        np.subtract(self.x, mean.astype(self.x.dtype), out=scaled)
-        scaled *= root.astype(self.x.dtype)[:, None]
+        _scale(self.x, mean.astype(self.x.dtype), root.astype(self.x.dtype), scaled)
         moment = (root * (z - middle)).astype(self.x.dtype) @ scaled
         gram = scaled.T @ scaled
         if scaled is self.x:
@@ -216,6 +228,14 @@ def _first_constant(loss: str, y: FloatArray, weight: FloatArray, offset: FloatA
         exposure = float(np.average(np.exp(np.clip(offset, -_STEEP, _STEEP)), weights=weight))
         return float(np.log(max(mean, 1e-6) / exposure))
     return mean - float(offset.mean())
+
+
+@compiled()
+def _scale(x: NDArray[Any], mean: NDArray[Any], root: NDArray[Any], scaled: NDArray[Any]) -> None:
+    """scaled = (x - mean) * root, column by column as they lie in memory: in one pass, not in two."""
+    for j in range(x.shape[1]):
+        for i in range(x.shape[0]):
+            scaled[i, j] = (x[i, j] - mean[j]) * root[i]
 
 
 @compiled()
@@ -243,3 +263,14 @@ def _descend(
                         rest[k] -= gram[j, k] * change
         if largest < tolerance:
             break
+
+
+@compiled()
+def _descend_all(
+    gram: FloatArray, moment: FloatArray, strengths: FloatArray, penalty: FloatArray, lower: FloatArray,
+    upper: FloatArray, w: FloatArray, tolerance: float, found: FloatArray,
+) -> None:  # fmt: skip
+    """Each row of found becomes the minimiser under one of the strengths; w is where the first begins."""
+    for k in range(strengths.size):
+        _descend(gram, moment, strengths[k] * penalty, lower, upper, w, tolerance)
+        found[k] = w

@@ -36,7 +36,7 @@ class Anchored:
         if self.start is None:
             return g
         lower, upper = self.whole.lower[0], self.whole.upper[0]
-        first = np.clip(g.weights[0] + self.start.slopes, lower, upper)
+        first = np.minimum(np.maximum(g.weights[0] + self.start.slopes, lower), upper)
         biases = (*g.biases[:-1], g.biases[-1] + self.start.constant)
         return g._replace(weights=(first, *g.weights[1:]), biases=biases)
 
@@ -46,7 +46,7 @@ class Anchored:
         if self.start is None:
             constant = _constant(self.whole, self.rows)
             return NetworkArrays((np.clip(np.zeros_like(lower), lower, upper),), (constant,), (), None, None)
-        first = np.clip(self.start.slopes, lower[0], upper[0])
+        first = np.minimum(np.maximum(self.start.slopes, lower[0]), upper[0])
         return NetworkArrays((first[None, :],), (np.array([self.start.constant]),), (), None, None)
 
 

@@ -26,6 +26,7 @@ class Architecture:
     paper_form: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))  # a list would have no hash
         if len(self.hidden) >= MAX_LAYERS:
             raise StructureError(
                 f"a trained network has 1 to {MAX_LAYERS} layers; got {len(self.hidden) + 1}; remove hidden layers."

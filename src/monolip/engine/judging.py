@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine._compile import compiled
 from monolip.engine._pointers import call_value
-from monolip.engine.losses import loss_kernels
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
 
@@ -33,7 +32,8 @@ class JudgedRows:
         """Of a network in convex form, the problem's offsets included: (rows, outputs)."""
         z, last, data = self._x, len(network.weights) - 1, self.problem.data
         for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
-            z = z @ weight.T.astype(z.dtype) + bias.astype(z.dtype)
+            z = z @ weight.T.astype(z.dtype)
+            z += bias.astype(z.dtype)
             if k < last:
                 z = _sorted(z, network.group_sizes[k])
         if not len(data.offset):
@@ -69,11 +69,11 @@ def mean_loss(problem: Problem, rows: ArrayLike, f: FloatArray) -> float:
 
 def row_losses(problem: Problem, places: NDArray[np.int32], f: FloatArray) -> NDArray[np.float64]:
     """Loss of outputs f, (rows, outputs), of every row, weights not counted; places: where the problem keeps them."""
-    ordered = np.ascontiguousarray(f[:, problem.layout.output_order], problem.dtype)
+    ordered = f if f.shape[1] == 1 else f[:, problem.layout.output_order]
     found = np.empty(len(ordered))
-    value = loss_kernels(problem.loss.name, problem.dtype.name)[0]
     one = np.ones(ordered.shape[1], problem.dtype)
-    _each(value.address, ordered, problem.data.y[places], one, problem.parameter, found)
+    given = np.ascontiguousarray(ordered, problem.dtype)
+    _each(problem.kernels[0].address, given, problem.data.y[places], one, problem.parameter, found)
     return found
 
 

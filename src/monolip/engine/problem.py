@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from monolip.engine._start import flat_box
 from monolip.engine._state import Data
 from monolip.engine._training_layout import INPUT_WIDTH, PAD, TrainingLayout
 from monolip.engine.architecture import Architecture
-from monolip.engine.losses import Loss, check_target
+from monolip.engine.losses import Loss, check_target, loss_kernels
 from monolip.engine.row_source import RowSource
 from monolip.errors import InputError, SlopeError
 
@@ -62,9 +63,7 @@ class Problem:
         self.lower, self.upper = slope_boxes(lower, upper, self.n_features)
         self.center = _center(self.lower, self.upper) if self.architecture.paper_form else None
         ranges = () if self.architecture.paper_form else check_ranges(bins, self.n_features)
-        self.layout = TrainingLayout.build(
-            self.architecture, self.n_features, trunks_of(self.lower, self.upper), ranges
-        )
+        self.layout = _layout(self.architecture, self.n_features, tuple(trunks_of(self.lower, self.upper)), ranges)
         with np.errstate(over="ignore"):  # what is too large for single precision is told as infinite by the trainer
             self.data = self._data(table, y, sample_weight, offset)
 
@@ -92,6 +91,11 @@ class Problem:
             self.layout.first_bins,
             rows.bin_ends,
         )
+
+    @cached_property
+    def kernels(self) -> tuple[Any, Any]:
+        """Value and gradient of the loss, see `loss_kernels`."""
+        return loss_kernels(self.loss.name, self.dtype.name)
 
     def rows_at(self, places: NDArray[np.int32]) -> FloatArray:
         """Rows of the table as the caller gave them (places, d), by where they are kept."""
@@ -128,7 +132,7 @@ class Problem:
         if rows is None:
             return np.arange(n, dtype=np.int32)
         index = np.asarray(rows)
-        if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= n:
+        if index.ndim != 1 or not len(index) or _largest(index) >= n:
             raise InputError(f"rows of the problem are numbers in 0 .. {n - 1}, at least one; got {index}; check them.")
         if self._places is None:
             return np.ascontiguousarray(index, np.int32)
@@ -151,10 +155,30 @@ class Problem:
     _flat: tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]] | None = None
 
     def first_layer_box(self) -> tuple[FloatArray, FloatArray]:
-        """(rows, d) bounds of the first-layer weights, in the layout's order of rows."""
+        """(rows, d) bounds of the first-layer weights, in the layout's order of rows; (1, d) if all rows have the same.
+
+        One output is one trunk, and its rows have the same.
+        """
+        lower, upper = self.lower, self.upper
+        if self.center is not None:
+            lower, upper = lower - self.center, upper - self.center
         rows = self.layout.output_of_row
-        center = np.zeros_like(self.lower) if self.center is None else self.center
-        return (self.lower - center)[rows], (self.upper - center)[rows]
+        return (lower, upper) if len(lower) == 1 else (lower[rows], upper[rows])
+
+
+def _largest(index: NDArray[Any]) -> int:
+    """Of row numbers; of a negative one, some number beyond any row."""
+    if index.dtype == np.int32:
+        return int(np.maximum.reduce(index.view(np.uint32)))
+    return 2**32 if np.minimum.reduce(index) < 0 else int(np.maximum.reduce(index))
+
+
+@lru_cache(maxsize=8)
+def _layout(
+    architecture: Architecture, n_features: int, trunks: tuple[int, ...], bins: tuple[tuple[int, int], ...]
+) -> TrainingLayout:
+    """Shared by problems of one shape, such as those of a cross-validation: nobody changes a layout."""
+    return TrainingLayout.build(architecture, n_features, trunks, bins)
 
 
 def _center(lower: FloatArray, upper: FloatArray) -> FloatArray:

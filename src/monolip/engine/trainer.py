@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine._start import best_constant, new_state, start_params
 from monolip.engine._steps import run_steps, total_loss
-from monolip.engine.losses import loss_kernels
 from monolip.engine.problem import Problem
 from monolip.engine.training_options import TrainingOptions
 from monolip.errors import InputError
@@ -49,7 +49,7 @@ class Trainer:
         self.problem, self.options = problem, options
         self.index = problem.places(index)
         self._weighed: tuple[NDArray[np.int32], float] | None = None
-        self.value, self.slope = loss_kernels(problem.loss.name, problem.dtype.name)
+        self.value, self.slope = problem.kernels
         self.constants = options.constants(problem.architecture.paper_form, problem.dtype)
         self.schedule = options.schedule(problem.dtype)
         signed = problem.architecture.paper_form
@@ -128,7 +128,7 @@ class Trainer:
     def finite_loss(self, what: str, places: NDArray[np.int32], params: FloatArray) -> float:
         """`loss_at`; a loss that is not finite is an error that calls it by name."""
         loss = self.loss_at(places, params)
-        if not np.isfinite(loss):
+        if not math.isfinite(loss):
             raise InputError(self.why_not_finite(f"{what} {self.problem.loss.name} loss"))
         return loss
 
@@ -161,8 +161,8 @@ class Trainer:
         lower, upper = problem.first_layer_box()
         if not architecture.hidden:  # rows are outputs here, and dense() has put them back into the user's order
             users = np.argsort(problem.layout.output_order)
-            lower, upper = lower[users], upper[users]
-        first = np.clip(weights[0], lower, upper)
+            lower, upper = lower[users], upper[users]  # of one output a single row, which is put where it was
+        first = np.minimum(np.maximum(weights[0], lower), upper)
         later = weights[1:] if architecture.paper_form else tuple(np.maximum(w, 0.0) for w in weights[1:])
         sizes = problem.layout.group_sizes
         return NetworkArrays((first, *later), biases, sizes, architecture.fan_in, problem.center)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +10,6 @@ from functools import cached_property
 from threading import Event
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine.problem import Problem
@@ -21,6 +21,7 @@ __all__ = ["Progress", "Snapshot", "TrainingResult", "train"]
 Stopped = Literal["finished", "patience", "time", "interrupted"]
 WATCHED_ROWS = 4096
 TICK_SECONDS = 0.05  # Python looks up this often: for Ctrl-C, progress and the time limit
+SLOW = 1e9  # products a second that every machine manages; most do a hundred times as many
 
 
 class Progress(NamedTuple):
@@ -108,7 +109,7 @@ class _Run:
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
         self.trainer = Trainer(self.problem, self.options, self.index, self.start)
-        self.chunk = 8
+        self.chunk = _first_steps(self.problem, self.options.batch_size)
         self.judged = None if self.holdout is None else self.problem.places(self.holdout)
 
     @property
@@ -147,8 +148,8 @@ class _Run:
         self.snapshots.append(snapshot)
 
     def best(self) -> int:
-        losses = [np.inf if s.holdout_loss is None else s.holdout_loss for s in self.snapshots]
-        return len(losses) - 1 if self.holdout is None else int(np.argmin(losses))
+        losses = [math.inf if s.holdout_loss is None else s.holdout_loss for s in self.snapshots]
+        return len(losses) - 1 if self.holdout is None else losses.index(min(losses))
 
     def _out_of_patience(self) -> bool:
         patience = self.options.patience
@@ -166,3 +167,10 @@ class _Run:
         best = self.best()
         stopped: Stopped = "finished" if self.stopped is None else self.stopped
         return TrainingResult(self.snapshots[best].network, tuple(self.snapshots), best, stopped, self.seconds)
+
+
+def _first_steps(problem: Problem, batch_size: int) -> int:
+    """Steps to begin with: a tick's worth on a slow machine. How steps are cut into calls changes no bit."""
+    layout, rows = problem.layout, min(batch_size, len(problem.data.y))
+    products = 3 * rows * layout.products + 10 * layout.size  # once forward and twice back, then the step
+    return max(1, int(TICK_SECONDS * SLOW / products))

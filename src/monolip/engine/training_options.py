@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from numpy.typing import NDArray
 from monolip.errors import InputError
 
 __all__ = ["TrainingOptions"]
+
+REMEMBERED = 4096  # steps: longer schedules are made anew
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +55,9 @@ class TrainingOptions:
         for name in ("beta1", "beta2", "averaging"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} lies in [0, 1); got {getattr(self, name)}; it is a decay per step.")
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, float) and not (np.isfinite(value) and value >= 0):
-                raise InputError(f"{field.name} is a finite number, at least 0; got {value}; change it.")
+        for name, value in vars(self).items():
+            if isinstance(value, float) and not 0 <= value < math.inf:
+                raise InputError(f"{name} is a finite number, at least 0; got {value}; change it.")
 
     def constants(self, paper_form: bool, dtype: np.dtype[Any]) -> NDArray[Any]:
         """The array the kernels read, in their order. Signed rows take Adam steps, of the size the notes found best."""
@@ -66,5 +69,13 @@ class TrainingOptions:
 
     def schedule(self, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Factor of every rate at each step: half a cosine from 1 to 0, or 1."""
-        done = np.arange(self.n_steps) / self.n_steps
-        return np.asarray(0.5 * (1 + np.cos(np.pi * done)) if self.cosine else np.ones(self.n_steps), dtype)
+        if self.n_steps > REMEMBERED:
+            return _schedule.__wrapped__(self.n_steps, self.cosine, dtype)
+        return _schedule(self.n_steps, self.cosine, dtype)
+
+
+@lru_cache(maxsize=16)
+def _schedule(n_steps: int, cosine: bool, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Trainings share it: kernels only read it."""
+    done = np.arange(n_steps) / n_steps
+    return np.asarray(0.5 * (1 + np.cos(np.pi * done)) if cosine else np.ones(n_steps), dtype)

@@ -24,7 +24,7 @@ from monolip.estimators._targets import Target, class_target, number_target, rea
 from monolip.estimators.slope_table import numeric_promises
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import plain_value
-from monolip.raw_slopes import features_with_slopes, rows_of_output, surrounding_slopes
+from monolip.raw_slopes import features_with_slopes
 
 __all__ = ["against_the_data", "contradicted"]
 
@@ -113,20 +113,18 @@ def _rows(n_rows: int, weight: FloatArray | None) -> NDArray[np.int64]:
 
 def _promised(network: FrozenNetwork, table: RawTable, rows: NDArray[np.int64]) -> Iterator[_Flat]:
     """Every promise of a direction that a column of more than one value has."""
-    assert network.inputs is not None
-    units = [rows_of_output(network, k) for k in range(network.n_outputs)]
-    for j in features_with_slopes(network):
+    for at, j in enumerate(features_with_slopes(network)):
         words = numeric_promises(network, j)
         if not _SIGNS.keys() & set(words):
             continue
-        x = table.columns[j].at(rows)
-        x = np.sort(x[np.isfinite(x)])
+        x = np.sort(table.columns[j].at(rows))  # what is missing comes last
+        x = x if np.isfinite(x[[0, -1]]).all() else x[np.isfinite(x)]
         if len(x) < FEWEST or x[0] == x[-1]:
             continue
         low, high = x[round(0.1 * (len(x) - 1))], x[round(0.9 * (len(x) - 1))]
         for k, word in enumerate(words):
             if word in _SIGNS:
-                steepest = max(map(abs, surrounding_slopes(network.inputs, j, units[k])))
+                steepest = max(map(abs, network.rough_raw_slopes[k][at]))
                 yield _Flat(j, k, word, float(steepest * (high / 2 - low / 2)) if steepest else 0.0)  # no overflow
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from monolip.certify.certificate import Certificate, certify, require_certifiable
@@ -29,6 +28,7 @@ from monolip.estimators._promises import Promises, read_promises
 from monolip.estimators._same_data import data_digest
 from monolip.estimators._saving import ENTRY, read_entry, read_parameters, write_parameters
 from monolip.estimators._schema import Schema, learn_schema, table_like
+from monolip.estimators._seed import first_number
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import NO_OFFSET, Target, read_offsets
 from monolip.estimators._torch import from_modules, to_modules
@@ -55,9 +55,11 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
         settings = self._settings()
         same = data_digest(table, target) if self.warm_start else {}
-        before = self._to_continue(schema, definition(promises, target, settings), same)
+        asked = definition(promises, target, settings) if self.warm_start else {}
+        before = self._to_continue(schema, asked, same)
         with Display(self.verbose) as display:
-            fitted = fit_network(table, schema, promises, target, settings, display.update, before)
+            shown = display.update if display.wanted else None
+            fitted = fit_network(table, schema, promises, target, settings, shown, before)
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
         predictor = Predictor(fitted.network)
@@ -116,7 +118,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             n_bins=None if str(self.n_bins) == "auto" else whole("n_bins", self.n_bins, 0, auto, MOST_BINS),
             max_time=seconds(self.max_time),
             n_threads=effective_n_jobs(self.n_jobs),
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=first_number(self.random_state),
         )
 
     def _evaluate(self, X: Any, offset: Any = None) -> FloatArray:
@@ -257,4 +259,5 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 def _capped(schema: Schema, promises: Promises) -> tuple[str, ...]:
     """Features whose slope max_slope bounds."""
     every = promises.standard_cap is not None
-    return tuple(name for name, cap in zip(schema.names, promises.caps, strict=True) if every or not np.isnan(cap))
+    free = np.isnan(promises.caps).tolist()
+    return tuple(name for name, is_free in zip(schema.names, free, strict=True) if every or not is_free)

@@ -29,6 +29,8 @@ __all__ = ["Boxes", "make_boxes"]
 FloatArray = NDArray[np.float64]
 
 FREE_CAP, MONOTONE_CAP = 32.0, 64.0
+# of a direction, 2 is flat; in standard deviations of the target
+_ENDS = {0: (-FREE_CAP, FREE_CAP), 1: (0.0, MONOTONE_CAP), -1: (-MONOTONE_CAP, 0.0), 2: (0.0, 0.0)}
 
 
 @dataclass(frozen=True)
@@ -59,39 +61,26 @@ def make_boxes(
             deviation = spread(table.columns[j].values)[1] if isinstance(column, NumericColumn) else 1.0
             cap = min(promises.standard_cap * target_deviation / deviation, sys.float_info.max)
         for k in range(n_outputs):
-            low, high = _directed(int(promises.directions[j, k]), column.n_model, output_scale)
+            low, high = lower[k, where], upper[k, where]
+            low[:], high[:] = (output_scale * end for end in _ENDS[int(promises.directions[j, k])])
             if isinstance(column, NumericColumn):
                 if j in promises.intervals:
-                    low, high = _interval(column, promises.intervals[j], low, high)
+                    _put_interval(column, promises.intervals[j], low, high)
                 elif not np.isnan(cap):
-                    low, high = _capped(column, float(cap), low, high)
+                    _put_cap(column, float(cap), low, high)
                 if column.present is not None and promises.missing[j] == "state":
                     low[-1], high[-1] = -FREE_CAP * output_scale, FREE_CAP * output_scale
             elif column.ordered and promises.missing[j] == "state" and column.n_model > thermometer_width(column):
                 low[-1], high[-1] = -FREE_CAP * output_scale, FREE_CAP * output_scale  # the state "missing"
-            lower[k, where], upper[k, where] = low, high
     return Boxes(lower, upper, _raw_promise(inputs, promises, lower, upper))
 
 
-def _directed(direction: int, count: int, scale: float) -> tuple[FloatArray, FloatArray]:
-    low, high = {
-        0: (-FREE_CAP, FREE_CAP),
-        1: (0.0, MONOTONE_CAP),
-        -1: (-MONOTONE_CAP, 0.0),
-        2: (0.0, 0.0),
-    }[direction]
-    return np.full(count, low * scale), np.full(count, high * scale)
-
-
-def _interval(
-    column: NumericColumn, interval: tuple[float, float], low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _put_interval(column: NumericColumn, interval: tuple[float, float], low: FloatArray, high: FloatArray) -> None:
     slope = column.maps[0].slopes[0]
     low[0], high[0] = round_up(Fraction(interval[0]) / slope), round_down(Fraction(interval[1]) / slope)
-    return low, high
 
 
-def _capped(column: NumericColumn, cap: float, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _put_cap(column: NumericColumn, cap: float, low: FloatArray, high: FloatArray) -> None:
     """Steepness of u plus that of the one bin that moves stays below the cap."""
     share = Fraction(cap) / (2 if len(column.maps) > 1 else 1)
     for m, phi in enumerate(column.maps):
@@ -99,7 +88,6 @@ def _capped(column: NumericColumn, cap: float, low: FloatArray, high: FloatArray
         if steepest:
             bound = round_down(share / steepest)
             low[m], high[m] = -bound if low[m] < 0 else 0.0, bound if high[m] > 0 else 0.0
-    return low, high
 
 
 def _raw_promise(
@@ -115,14 +103,15 @@ def _raw_promise(
     high = np.empty_like(low)
     capped = promises.standard_cap is not None
     every = [np.stack(ends) for ends in zip(lower, upper, strict=True)]
+    asked = [capped or j in promises.intervals or not np.isnan(promises.caps[j]) for j in inputs.numeric]
     for at, j in enumerate(inputs.numeric):
-        for k, corners in enumerate(every):
-            if j in promises.intervals:
-                low[at, k], high[at, k] = promises.intervals[j]
-            elif capped or not np.isnan(promises.caps[j]):
-                low[at, k], high[at, k] = extreme_slopes(inputs, j, corners)
-            else:
-                low[at, k], high[at, k] = surrounding_slopes(inputs, j, corners, 2.0**-39)
+        for k, corners in enumerate(every if asked[at] else ()):
+            exact = promises.intervals[j] if j in promises.intervals else extreme_slopes(inputs, j, corners)
+            low[at, k], high[at, k] = exact
+    rest = [at for at in range(len(asked)) if not asked[at]]
+    for k, corners in enumerate(every if rest else ()):
+        around = surrounding_slopes(inputs, [inputs.numeric[at] for at in rest], corners, 2.0**-39)
+        low[rest, k], high[rest, k] = zip(*around, strict=True)
     names = tuple(inputs.names[j] for j in inputs.numeric)
     if len(lower) == 1:
         low, high = low[:, 0], high[:, 0]

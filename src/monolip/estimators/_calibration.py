@@ -10,6 +10,7 @@ u alone is linear in the middle and gentle in the tails; bins let the slope diff
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -31,7 +32,7 @@ _ULPS, _TINY = 64, 1e-150  # knots are further apart than this in a column that 
 _MOSTLY, _SOME = 0.4, 32  # share of rows with one value, and rows with others that deserve quantiles of their own
 _FAR = 50.0  # quartile distances that a standard deviation is credible up to
 _END, _FEW = 0.25, 0.03  # end bin, as a part of the one beside it, and its rows, as a part of all
-_NORMAL = NormalDist()
+_normal_quantile = lru_cache(maxsize=4096)(NormalDist().inv_cdf)  # columns share many of their ranks
 _FEWEST_LEVELS, _END_LEVELS = 16, [0.01, 0.99]
 
 
@@ -62,10 +63,10 @@ def calibrate(name: str, values: FloatArray, *, style: str, n_bins: int, missing
 
     missing: "state", "lowest" or "highest"; an indicator column is made only where values are missing in training.
     """
-    absent = np.isnan(values)
-    any_missing = bool(absent.any())
-    known = values[~absent] if any_missing else values
-    present = np.sort(known)
+    present = np.sort(values)  # what is missing comes last
+    any_missing = bool(present.size and present[-1] != present[-1])
+    known = values[~np.isnan(values)] if any_missing else values
+    present = present[: known.size]
     low, high = (float(present[0]), float(present[-1])) if present.size else (0.0, 0.0)
     mean, deviation = _spread(known, max(-low, high)) if present.size else (0.0, 1.0)
     if deviation < _SMALLEST or max(-low, high) > _LARGEST:
@@ -102,16 +103,23 @@ def _maps(present: FloatArray, mean: float, deviation: float, style: str, n_bins
     if len(knots) == 1 and knots[0] == present[0] == present[-1]:
         return [PiecewiseLinear(np.array(knots), np.zeros(1))]
     everything = np.array(_apart([*knots, mean - _CLIP * deviation, mean + _CLIP * deviation], deviation))
-    z = (everything - mean) / deviation
-    beyond = np.minimum(np.log1p(np.maximum(np.abs(z) - _CLIP, 0.0)), _CLIP)  # far values count less and less
-    standard = np.minimum(np.maximum(z, -_CLIP), _CLIP) + np.sign(z) * beyond
+    standard = (everything - mean) / deviation
+    if standard[0] < -_CLIP or standard[-1] > _CLIP:  # far values count less and less
+        beyond = np.minimum(np.log1p(np.maximum(np.abs(standard) - _CLIP, 0.0)), _CLIP)
+        standard = np.minimum(np.maximum(standard, -_CLIP), _CLIP) + np.sign(standard) * beyond
     u = standard if style == "clipped" else (standard + _normal_scores(present, everything)) / 2
     whole = PiecewiseLinear(everything, np.maximum.accumulate(u))
     if not n_bins:
         return [whole]
-    edges = np.array(_at_levels(samples, n_bins, False))
-    cuts = sorted(set(np.abs(everything - edges[:, None]).argmin(axis=1).tolist()))
+    places = everything.tolist()
+    cuts = sorted({_nearest(places, edge) for edge in _at_levels(samples, n_bins, False)})
     return [whole, *whole.cut(cuts)] if len(cuts) >= 4 else [whole]
+
+
+def _nearest(ordered: list[float], value: float) -> int:
+    """Place of the number nearest to a value; of two that are, the first."""
+    after = min(bisect_left(ordered, value), len(ordered) - 1)
+    return after - 1 if after and abs(ordered[after - 1] - value) <= abs(ordered[after] - value) else after
 
 
 def _quantile_knots(present: FloatArray, deviation: float, quantiles: list[float]) -> list[float]:
@@ -133,11 +141,11 @@ def _samples(present: FloatArray) -> list[FloatArray]:
     """Sorted values, and where one value is nearly all of them, the others as well."""
     size = present.size
     some = present[_ranks(5, False, size)]  # a share above 1/5 holds one of the six ranks
-    first, last = present.searchsorted(some, "left"), present.searchsorted(some, "right")
-    counts = last - first
+    firsts, lasts = present.searchsorted(some, "left").tolist(), present.searchsorted(some, "right").tolist()
     found = {}
-    for k in np.flatnonzero((counts > _MOSTLY * size) & (size - counts >= _SOME)).tolist():
-        found[float(some[k])] = np.concatenate([present[: first[k]], present[last[k] :]])
+    for value, first, last in zip(some.tolist(), firsts, lasts, strict=True):
+        if last - first > _MOSTLY * size and size - (last - first) >= _SOME:
+            found[value] = np.concatenate([present[:first], present[last:]])
     return [present, *found.values()]
 
 
@@ -146,9 +154,12 @@ def _at_levels(samples: list[FloatArray], n_bins: int, fine: bool) -> list[float
     return sorted({value for each in samples for value in each[_ranks(n_bins, fine, each.size)].tolist()})
 
 
+@lru_cache(maxsize=32)
 def _ranks(n_bins: int, fine: bool, size: int) -> NDArray[np.int64]:
     """Places of the quantiles in so many sorted values: ends of equal bins; fine: more of them, and both far ends."""
-    return np.rint(_levels(n_bins, fine) * (size - 1)).astype(np.int64)
+    ranks = np.rint(_levels(n_bins, fine) * (size - 1)).astype(np.int64)
+    ranks.setflags(write=False)  # all columns share them
+    return ranks
 
 
 @lru_cache(maxsize=8)
@@ -189,7 +200,7 @@ def _normal_scores(present: FloatArray, at: FloatArray) -> FloatArray:
     n = present.size
     rank = (present.searchsorted(at, "left") + present.searchsorted(at, "right")) / (2 * n)
     inside = np.minimum(np.maximum(rank, 0.5 / n), 1 - 0.5 / n)
-    scores = np.array([_NORMAL.inv_cdf(p) for p in inside.tolist()])
+    scores = np.array([_normal_quantile(p) for p in inside.tolist()])
     mean, deviation = _moments(np.interp(present, at, scores))
     return np.asarray((scores - mean) / (deviation or 1.0))
 

@@ -82,6 +82,8 @@ def check_labels(y: Any, labels: NDArray[Any]) -> None:
 
 def check_boxes(inputs: InputTransform, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
     """lower, upper: (n_outputs, n_model), of model columns and a standardised target, as training sees them."""
+    if max(lower.max(), -upper.min()) < _SINGLE and not (lower > upper).any():
+        return
     for j, name in enumerate(inputs.names):
         where = slice(inputs.starts[j], inputs.starts[j + 1])
         low, high = lower[:, where], upper[:, where]

@@ -57,7 +57,8 @@ class FastInputs:
         for i, column in enumerate(self.inputs.columns):
             first = int(self.inputs.starts[i])
             if isinstance(column, CategoryColumn):
-                out[:, first : first + column.n_model] = column.table[codes[i].rows[codes[i].labels[rows]]]
+                known = codes[i].rows[codes[i].labels[rows]]
+                out[:, first : first + column.n_model] = column.table.take(known, axis=0)
                 continue
             refuse_labels(table.columns[i])
             values = table.columns[i].at(rows)
@@ -71,7 +72,11 @@ class FastInputs:
         """
         refuse_labels(table.columns[i])
         values = table.columns[i].values
-        raw = np.array([np.fmin.reduce(values), np.fmax.reduce(values), values.min()])  # the last: NaN if one is
+        least = np.minimum.reduce(values)  # NaN if one is
+        if least == least:
+            raw = np.array([least, np.maximum.reduce(values)])
+        else:
+            raw = np.array([np.fmin.reduce(values), np.fmax.reduce(values), least])
         column = np.empty((len(raw), self.inputs.columns[i].n_model))
         fill_numeric(raw, *self.tables[i], column, 0)
         return np.array([np.minimum.reduce(column), np.maximum.reduce(column)])

@@ -78,18 +78,30 @@ def _member(network: NetworkArrays, model: SlopeBounds, scale: float, shift: flo
 def _trunk(
     network: NetworkArrays, model: SlopeBounds, outputs: list[int], number: int, count: int, units: tuple[float, float]
 ) -> Trunk:
+    if count == 1:  # all there is; what follows copies it
+        return _scaled(network.weights, network.biases, network.group_sizes, model, outputs, units)
     weights, biases = [], []
     for layer, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
         last = layer == len(network.weights) - 1
         rows = np.array(outputs) if last else _part(len(bias), number, count)
         columns = np.arange(weight.shape[1]) if layer == 0 else _part(weight.shape[1], number, count)
         weights.append(weight[np.ix_(rows, columns)])
-        biases.append(bias[rows] * units[0])
+        biases.append(bias[rows])
+    return _scaled(weights, biases, network.group_sizes, model, outputs, units)
+
+
+def _scaled(
+    weights: Sequence[FloatArray], biases: Sequence[FloatArray], group_sizes: tuple[int, ...], model: SlopeBounds,
+    outputs: list[int], units: tuple[float, float],
+) -> Trunk:  # fmt: skip
+    """A trunk in the user's units, (scale, shift): its first rows exactly in their box, its later ones mixing rows."""
+    scale, shift = units
     box = model.for_output(outputs[0])
-    weights[0] = np.clip(weights[0] * units[0], box.lower, box.upper)
-    biases[-1] = biases[-1] + units[1]
+    first = np.minimum(np.maximum(weights[0] * scale, box.lower), box.upper)
+    scaled = [bias * scale for bias in biases]
+    scaled[-1] = scaled[-1] + shift
     later = [on_simplex(weight) for weight in weights[1:]]
-    return Trunk(ConvexForm((weights[0], *later), tuple(biases), network.group_sizes), tuple(outputs))
+    return Trunk(ConvexForm((first, *later), tuple(scaled), group_sizes), tuple(outputs))
 
 
 def _part(width: int, number: int, count: int) -> NDArray[np.int64]:

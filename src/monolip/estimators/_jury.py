@@ -66,7 +66,7 @@ class Jury:
             parts = [self._loss(climber, self._outputs(climber, rung)) for climber in climbers]
         losses = np.concatenate(parts)
         self._losses.append(losses)
-        self.curve.append(float(np.average(losses, weights=self._weight)))
+        self.curve.append(float((losses * self._weight).sum() / self._weight.sum()))
 
     def best(self) -> int:
         """The rung to take; 0 is the start."""

@@ -10,6 +10,8 @@ from monolip.errors import InputError
 
 __all__ = ["check_memory", "free_bytes"]
 
+SMALL = 2**23  # bytes: far less than this process holds already
+
 
 def free_bytes() -> int | None:
     """Memory that can be had (caches count, they are given up on demand), where the system tells."""
@@ -43,7 +45,8 @@ def check_memory(n_rows: int, n_model: int, n_packed: int) -> None:
 
     n_packed: the model columns with the bins of a feature counted as two.
     """
-    needed, free = 4 * n_rows * (n_packed + 16), free_bytes()
+    needed = 4 * n_rows * (n_packed + 16)
+    free = free_bytes() if needed > SMALL else None  # to ask takes as long as a part of a small fit
     if free is not None and needed > free:
         raise InputError(
             f"the table must fit into memory; training on {n_rows} rows of {n_model} model columns needs about "

@@ -28,7 +28,7 @@ class ModelRows(RowSource):
         self.reach, self.codes = training_reach(inputs, table), self.fast.codes(table)
         self.honest: dict[int, NDArray[np.float32]] = {}
         for j, column in enumerate(inputs.columns):
-            if isinstance(column, CategoryColumn):
+            if isinstance(column, CategoryColumn) and column.n_model > MANY:  # else there are no target means
                 rng = np.random.default_rng([seed, j])
                 means = out_of_fold(column, table.columns[j], target.averaged, target.weight, rng)
                 if means is not None:
@@ -49,6 +49,6 @@ class ModelRows(RowSource):
 
     def ends(self, columns: NDArray[np.int64]) -> NDArray[np.float32]:
         ends, starts = np.empty((2, self.inputs.n_model), np.float32), self.inputs.starts
-        for i in np.unique(self.inputs.raw_of[columns]).tolist():
+        for i in sorted(set((starts.searchsorted(columns, "right") - 1).tolist())):
             ends[:, starts[i] : starts[i + 1]] = self.fast.ends(self.raw, i)
         return ends[:, columns]

@@ -45,12 +45,13 @@ def one_blas_thread() -> Iterator[None]:
     global _running, _limit
     with _lock:
         if _running == 0:
-            _limit = _blas().limit(limits=1)
+            single = all(library.num_threads == 1 for library in _blas().lib_controllers)
+            _limit = None if single else _blas().limit(limits=1)
         _running += 1
     try:
         yield
     finally:
         with _lock:
             _running -= 1
-            if _running == 0:
+            if _running == 0 and _limit is not None:
                 _limit.restore_original_limits()

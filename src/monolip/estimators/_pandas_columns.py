@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monolip.estimators._raw_column import RawColumn, array_of, beyond_floats
 
-__all__ = ["from_pandas"]
+__all__ = ["from_pandas", "matrix_of"]
 
 _NUMBERS = "?bhilqBHILQfd"  # numpy's own, that are float64 or become it without surprises
+_SMALL = 2**20  # values of a table that may be copied as a whole
 
 
 def from_pandas(series: Any, name: str) -> RawColumn | None:
@@ -19,6 +21,26 @@ def from_pandas(series: Any, name: str) -> RawColumn | None:
     if isinstance(dtype, np.dtype):
         return _from_numbers(series, name) if dtype.char in _NUMBERS else None
     return _from_strings(series, name) if str(dtype) == "category" else None
+
+
+def matrix_of(frame: Any) -> NDArray[np.float64] | None:
+    """All values of a small frame of numpy's numbers, (n, columns): one by one its columns take longer to get at.
+
+    None for any other, and where a whole number may be too large for float64.
+    """
+    if len(frame) * len(frame.columns) > _SMALL:
+        return None
+    if not all(isinstance(dtype, np.dtype) and dtype.char in _NUMBERS for dtype in _dtypes(frame)):
+        return None
+    values: NDArray[np.float64] = frame.to_numpy(dtype=np.float64)
+    return None if beyond_floats(values) else values
+
+
+def _dtypes(frame: Any) -> list[Any]:
+    try:
+        return list(frame._mgr.get_dtypes())
+    except AttributeError:  # a private name: without it only time is lost, to make a series of them
+        return list(frame.dtypes)
 
 
 def _from_numbers(series: Any, name: str) -> RawColumn:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -82,11 +84,10 @@ def penalties(inputs: InputTransform) -> NDArray[np.float64]:
     whose squares grow with the width of a bin, is as likely before with any number of them.
     """
     penalty = np.ones(inputs.n_model)
-    for j, column in enumerate(inputs.columns):
-        where = slice(inputs.starts[j], inputs.starts[j + 1])
+    for column, (start, stop) in zip(inputs.columns, pairwise(inputs.starts.tolist()), strict=True):
         if isinstance(column, NumericColumn):
-            penalty[where] = FEW_BINS / max(FEW_BINS, len(column.maps) - 1)
-            penalty[inputs.starts[j]] = MAP_PENALTY
+            penalty[start:stop] = FEW_BINS / max(FEW_BINS, len(column.maps) - 1)
+            penalty[start] = MAP_PENALTY
         else:
-            penalty[where] = CATEGORY_PENALTY
+            penalty[start:stop] = CATEGORY_PENALTY
     return penalty

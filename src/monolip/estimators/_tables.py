@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from monolip.errors import InputError
-from monolip.estimators._pandas_columns import from_pandas
+from monolip.estimators._pandas_columns import from_pandas, matrix_of
 from monolip.estimators._raw_column import EXACT, RawColumn, array_of, beyond_floats
 from monolip.input_columns import is_missing
 
@@ -56,7 +56,9 @@ def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] |
     """A table of any kind; names: what columns without names of their own are called; pick: columns to read."""
     _refuse_repeated(X)
     if _is_pandas(X) and type(X).__name__ == "DataFrame":
-        return _from_columns(X.columns.tolist(), len(X), (series for _, series in X.items()), pick)
+        whole = matrix_of(X)
+        every = (series for _, series in X.items()) if whole is None else whole.T
+        return _from_columns(X.columns.tolist(), len(X), every, pick)
     frame = _native(X)
     if isinstance(frame, nw.DataFrame):
         return _from_columns(frame.columns, len(frame), map(frame.get_column, frame.columns), pick)
@@ -151,7 +153,9 @@ def _from_columns(keys: Sequence[Any], n_rows: int, every: Iterable[Any], pick: 
 
 
 def _from_series(given: Any, name: str) -> RawColumn:
-    """given: a series of pandas or of narwhals."""
+    """given: a series of pandas or of narwhals, or float64."""
+    if isinstance(given, np.ndarray):
+        return RawColumn(name, given)
     found = from_pandas(given, name) if _is_pandas(given) else None
     if found is not None:
         return found

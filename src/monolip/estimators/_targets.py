@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,7 +90,7 @@ def number_target(y: Any, loss: str, parameter: float | None, weight: Any, offse
         return Target(values / mean, engine_loss, OutputLink("log"), weights, shifts, 1.0, float(np.log(mean)))
     free = values if shifts is None else values - shifts
     shift, scale = _center_and_scale(free, weights, loss != "squared_error")
-    plain = _center_and_scale(free, weights, False)[1]
+    plain = scale if loss == "squared_error" else _center_and_scale(free, weights, False)[1]
     standard = (free - shift) / scale  # an offset is taken off here, where a large one cancels without loss
     if loss != "squared_error":  # far outliers pull no harder the farther they are, and stay in single precision
         standard = np.clip(standard, -_FAR, _FAR)
@@ -100,14 +101,18 @@ def _center_and_scale(values: FloatArray, weights: FloatArray | None, robust: bo
     """Mean and standard deviation; for robust losses median and quartiles, which outliers do not move."""
     size = float(np.abs(values).max()) or 1.0  # squares of 1e200 overflow
     part = values / size
-    center = float(np.average(part, weights=weights))
-    scale = float(np.sqrt(np.average((part - center) ** 2, weights=weights)))
+    center = _average(part, weights)
+    scale = math.sqrt(_average((part - center) ** 2, weights))
     if robust:
         low, middle, high = np.quantile(part if weights is None else part[weights > 0], [0.25, 0.5, 0.75])
         center, scale = float(middle), float(high - low) / 1.349 or scale
     if not scale > 1e-14 * abs(center):
         return center * size, 1e-6 * abs(center * size) or 1.0  # a constant target
     return center * size, scale * size
+
+
+def _average(values: FloatArray, weights: FloatArray | None) -> float:
+    return float(values.mean() if weights is None else np.average(values, weights=weights))
 
 
 def class_target(codes: NDArray[np.int64], labels: Any, weight: FloatArray | None, offset: Any) -> Target:

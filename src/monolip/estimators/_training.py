@@ -37,10 +37,9 @@ class Job:
 def entry(job: Job, result: TrainingResult) -> dict[str, object]:
     """A training as users read it in a fit's history."""
     last, options = result.snapshots[-1], job.options
-    bins = int(np.diff(job.problem.layout.first_bins).max(initial=0))  # of the feature that has most
     return {
         "member": job.member,
-        "n_bins": bins,
+        "n_bins": job.problem.layout.most_bins,
         "n_steps": last.step,
         "slope_rate": options.slope_rate,
         "slope_decay": options.slope_decay,

@@ -64,17 +64,18 @@ def measure_calibration(
     else:
         predicted, happened = p.max(axis=1), codes == p.argmax(axis=1)
         distance = (p**2).sum(axis=1) - 2 * own + 1
-    order = np.argsort(predicted, kind="stable")
+    order, whole = np.argsort(predicted, kind="stable"), float(counts.sum())
+    weights, guesses, truths = counts[order], (predicted * counts)[order], (happened * counts)[order]
     ends = [(k * (len(order) // n_bins) + min(k, len(order) % n_bins)) for k in range(n_bins + 1)]
-    parts = [part for part in (order[a:b] for a, b in pairwise(ends)) if part.size and counts[part].any()]
-    sums = [float(counts[part].sum()) for part in parts]
-    pairs = list(zip(parts, sums, strict=True))
-    means = [[float((v[part] * counts[part]).sum()) / total for v in (predicted, happened)] for part, total in pairs]
-    shares = [total / float(counts.sum()) for total in sums]
-    error = sum(abs(a - b) * share for (a, b), share in zip(means, shares, strict=True))
-    bins = tuple((a, b, int(part.size)) for (a, b), part in zip(means, parts, strict=True))
+    error, bins = 0.0, []
+    for part in (slice(first, end) for first, end in pairwise(ends) if first < end):
+        total = float(np.add.reduce(weights[part]))
+        if total > 0.0:
+            guess, truth = float(np.add.reduce(guesses[part])) / total, float(np.add.reduce(truths[part])) / total
+            error += abs(guess - truth) * (total / whole)
+            bins.append((guess, truth, part.stop - part.start))
     loss, brier = (float(np.average(v, weights=counts)) for v in (-np.log(own), distance))
-    return Calibration(float(error), loss, bins, brier)
+    return Calibration(error, loss, tuple(bins), brier)
 
 
 def best_scaling(f: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> tuple[float, float]:

@@ -125,7 +125,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
         table = read_table(X)
         refuse_infinite(table)
-        labels = column_or_1d(y, warn=True)
+        whole = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biu"  # nothing for scikit-learn to look at
+        labels = y if whole else column_or_1d(y, warn=True)
         if len(labels) != table.n_rows:
             raise InputError(
                 f"X and y must have the same number of rows; got {table.n_rows} and {len(labels)}; match them."
@@ -134,9 +135,12 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             word = "NaN" if np.isnan(labels).any() else "infinity (inf)"
             raise InputError(f"class labels must be known; y contains {word}; drop those rows.")
         check_labels(y, labels)
-        check_classification_targets(labels)
+        if not whole:
+            check_classification_targets(labels)
         weight = read_weights(sample_weight, table.n_rows)
         classes, codes = np.unique(labels, return_inverse=True)
+        if whole and 2 * len(classes) > len(labels):  # few whole numbers are always classes; of many it warns
+            check_classification_targets(labels)
         if self.class_weight is not None:
             balance = read_weights(compute_sample_weight(self.class_weight, labels), table.n_rows)
             assert balance is not None

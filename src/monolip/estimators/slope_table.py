@@ -137,7 +137,7 @@ def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str], prove
     if isinstance(column, CategoryColumn):
         low, high = _box(network, j)
         steps = max(len(column.categories) - 1, 1) if column.ordered else low.shape[1]
-        words = _promises(low[:, :steps].min(1), high[:, :steps].max(1))
+        words = _promises(low[:, :steps].min(1).tolist(), high[:, :steps].max(1).tolist())
         kind = "ordered category" if column.ordered else "category"
         return [SlopeRow(column.name, o, f"{w} ({kind})", None, None, None) for o, w in zip(labels, words, strict=True)]
     linear = column.maps[0].right_slope > 0  # an interval was asked for
@@ -154,9 +154,11 @@ def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str], prove
 def numeric_promises(network: FrozenNetwork, j: int, has_interval: bool = False) -> list[str]:
     """The word for what is promised of numeric raw feature j, for every output."""
     assert network.inputs is not None
-    low, high = _box(network, j)
-    m = len(network.inputs.maps_of(j))  # the column after them says whether the value is there
-    return _promises(low[:, :m].min(1), high[:, :m].max(1), has_interval)
+    start = int(network.inputs.starts[j])
+    maps = slice(start, start + len(network.inputs.maps_of(j)))  # the column after them says whether the value is there
+    boxes = [network.bounds.for_output(k) for k in range(network.n_outputs)]
+    low, high = [min(box.lower[maps].tolist()) for box in boxes], [max(box.upper[maps].tolist()) for box in boxes]
+    return _promises(low, high, has_interval)
 
 
 def _box(network: FrozenNetwork, j: int) -> tuple[FloatArray, FloatArray]:
@@ -173,7 +175,7 @@ def _interval(bounds: SlopeBounds, name: str, n_outputs: int) -> list[tuple[floa
     return [(float(one.lower[at]), float(one.upper[at])) for one in each]
 
 
-def _promises(low: FloatArray, high: FloatArray, has_interval: bool = False) -> list[str]:
+def _promises(low: Sequence[float], high: Sequence[float], has_interval: bool = False) -> list[str]:
     """One output: the direction of f. Several: of P(class), rising if its logit's slope is never below another's."""
     words = []
     for k in range(len(low)):
