@@ -4,7 +4,8 @@ r"""The additive start: the best function sum_j w_j x_j + c with every w_j in it
 
 Model columns already bend (they are piecewise-linear maps of the raw features), so this is an additive model of
 monotone splines. Training then starts from it instead of from zero, and decays towards it. Newton steps (one for the
-squared loss), each solved by coordinate descent on the Gram matrix, which keeps every bound exactly.
+squared loss), each solved by coordinate descent on the Gram matrix, which keeps every bound exactly; from the strongest
+penalty to the weakest, going on from the last, so that one step serves two strengths.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ __all__ = ["Additive", "fit_additive", "losses_of", "row_losses_of", "slope_and_
 
 FloatArray = NDArray[np.float64]
 Derivatives = Callable[[FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
+Normal = tuple[FloatArray, FloatArray, FloatArray, float]  # Gram matrix, moments, means of the columns, mean of z
 
 MAX_COLUMNS, MAX_ROWS, MAX_NEWTON_ROWS = 1024, 16_384, 4096
 MAX_CELLS = 2**21  # of rows times columns: the Gram matrix takes this times the number of columns
 FEW_ROWS = 256  # unpacked at once
-SWEEPS, NEWTON_STEPS, STEPS_AFTER = 100, 3, 1
+SWEEPS = 100
+FIRST_STEPS = 2  # before the first strength's own
+SERVES = 2  # strengths that one Newton step serves: neighbours have nearly the same curvature
 LARGEST = 5.0  # of a standardised target under a robust loss: the start is a least-squares fit there
 _STEEP = 30.0  # exponents: beyond, a loss under a log link is infinite in single precision anyway
 
@@ -178,15 +182,23 @@ class _Fit:
         if newton is None:
             yield from self._least_squares(np.array(strengths), penalty)
             return
+        for _ in range(FIRST_STEPS):
+            normal = self._around(newton)
+            self._solve(normal, strengths[0] * penalty)
         for number, strength in enumerate(strengths):
-            for _ in range(STEPS_AFTER if number else NEWTON_STEPS):
-                self._step(newton, strength * penalty)
+            if number % SERVES == 0:
+                normal = self._around(newton)
+            self._solve(normal, strength * penalty)
             yield self.w, self.constant
 
-    def _step(self, newton: Derivatives, penalty: FloatArray) -> None:
+    def _around(self, newton: Derivatives) -> Normal:
+        """The least-squares problem of a Newton step from here."""
         linear = self._linear()
         slope, curve = newton(np.minimum(np.maximum(linear + self.offset, -_STEEP), _STEEP), self.y, self.parameter)
-        gram, moment, mean, middle = self._normal(self.weight * curve, linear - slope / curve)
+        return self._normal(self.weight * curve, linear - slope / curve)
+
+    def _solve(self, normal: Normal, penalty: FloatArray) -> None:
+        gram, moment, mean, middle = normal
         _descend(gram, moment, penalty, self.lower, self.upper, self.w, self.tolerance)
         self.constant = middle - float(mean @ self.w)
 
@@ -206,7 +218,7 @@ class _Fit:
     def _linear(self) -> FloatArray:
         return np.asarray(self.x @ self.w.astype(self.x.dtype), np.float64) + self.constant
 
-    def _normal(self, weight: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    def _normal(self, weight: FloatArray, z: FloatArray) -> Normal:
         """Gram matrix and moments of centred columns: (d, d), (d,), means (d,), mean of z."""
         share = weight / weight.sum()
         mean, middle = np.asarray(share.astype(self.x.dtype) @ self.x, np.float64), float(share @ z)
