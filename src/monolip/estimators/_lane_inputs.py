@@ -84,14 +84,15 @@ def _numeric(inputs: InputTransform, i: int, column: NumericColumn) -> _Part:
     constants = np.full((len(knots) + 2, column.n_model), np.nan if column.present is None else column.present)
     constants[:-1, : len(column.maps)] = table[:, :, 1]
     constants[-1] = np.nan if column.missing is None else column.missing
-    active = [[0, *(1 + np.flatnonzero(stretch[1:, 2]))] for stretch in table]
-    most = max(map(len, active))
+    moves = table[:, 1:, 2] != 0.0
+    counts = moves.sum(axis=1)
+    most = int(counts.max())
     # a stretch with fewer moving maps repeats the first map, which is then computed twice: every row costs the same
-    maps = np.zeros((len(constants), most), dtype=np.int64)
-    pieces = np.zeros((len(constants), most, PIECE))
-    for row, found in enumerate(active):
-        maps[row, : len(found)] = found
-        pieces[row] = table[row, maps[row]][:, [0, 1, 2, 4]]
+    maps = np.zeros((len(constants), 1 + most), dtype=np.int64)
+    moving = 1 + np.argsort(~moves, axis=1, kind="stable")[:, :most]
+    maps[:-1, 1:] = np.where(np.arange(most) < counts[:, None], moving, 0)
+    pieces = np.zeros((len(constants), 1 + most, PIECE))
+    pieces[:-1] = np.take_along_axis(table, maps[:-1, :, None], axis=1)[:, :, [0, 1, 2, 4]]
     pieces[-1, :, 1] = pieces[-1, :, 3] = constants[-1, 0]
     return _Part(knots, constants[:, 1:], maps, pieces)
 
