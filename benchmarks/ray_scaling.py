@@ -22,6 +22,8 @@ The claim is weak_scaling["ray"]["median"], of the median epoch: what a fit take
 epoch stands beside it: others on the machine count less there, and neither do the disturbances a fit has to bear. Both
 are medians over the rounds. `ray_itself` is the processor time, in cores, that Ray's processes other than the two
 workers take in the second half of the time these compute. Each worker has one thread; the machine needs two free cores.
+With --pin every worker is held to one core from its first epoch on (in all three kinds, alone too): the system then
+cannot put two of them on one core when a message wakes them.
 """
 
 from __future__ import annotations
@@ -58,6 +60,12 @@ def statistics_of(seconds: Any, rows: int) -> dict[str, float]:
     return {"median": rows / median(later), "fastest": rows / min(later)}
 
 
+def pin(rank: int, *_: Any) -> None:
+    """Hold this thread to one core; also what fit_on_ray calls after an epoch."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[rank % len(cores)]})
+
+
 def on_ray(count: int, size: argparse.Namespace, folder: Path) -> dict[str, float]:
     """Beside the rates, in cores: what Ray's other processes took while the workers computed."""
     import pandas
@@ -73,7 +81,8 @@ def on_ray(count: int, size: argparse.Namespace, folder: Path) -> dict[str, floa
     plan = FitPlan(epochs=size.epochs, batch=size.batch * count, lanes=4, device="cpu")
     run = folder / os.urandom(4).hex()
     with watched() as shares:
-        done = fit_on_ray(table, "y", slopes, plan, hidden=HIDDEN, workers=count, storage=run)
+        on_epoch = pin if size.pin else None
+        done = fit_on_ray(table, "y", slopes, plan, hidden=HIDDEN, workers=count, storage=run, on_epoch=on_epoch)
     later = shares[len(shares) // 2 :] or [math.nan]
     return {**statistics_of(done.epoch_seconds, size.rows * count), "ray_itself": median(later)}
 
@@ -116,7 +125,7 @@ def processor_seconds() -> dict[tuple[int, bool], float]:
     return found
 
 
-def fit_here(size: argparse.Namespace) -> tuple[int, tuple[float, ...]]:
+def fit_here(size: argparse.Namespace, place: int = 0) -> tuple[int, tuple[float, ...]]:
     """The same fit in this process, alone or in the group of its launcher: its rank and the seconds of each epoch."""
     import torch
 
@@ -130,7 +139,8 @@ def fit_here(size: argparse.Namespace) -> tuple[int, tuple[float, ...]]:
         x = np.random.default_rng(0).normal(size=(size.rows * count, FEATURES)).astype(np.float32)
         model = start_network(SlopeBounds([-2.0] * FEATURES, [2.0] * FEATURES), hidden=HIDDEN)
         plan = FitPlan(epochs=size.epochs, batch=size.batch * count, lanes=4, device="cpu")
-        return rank, fit(model, x, x[:, 0], plan).epoch_seconds
+        on_epoch = (lambda _: pin(rank + place)) if size.pin else None
+        return rank, fit(model, x, x[:, 0], plan, on_epoch=on_epoch).epoch_seconds
 
 
 def under_torchrun(count: int, size: argparse.Namespace, folder: Path) -> dict[str, float]:
@@ -138,7 +148,8 @@ def under_torchrun(count: int, size: argparse.Namespace, folder: Path) -> dict[s
     sizes = [f"--{name}={value}" for name, value in vars(size).items() if name in ("rows", "batch", "epochs")]
     told = folder / f"{os.urandom(4).hex()}.json"
     variables = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([*start, *sizes, f"--tell={told}"], check=True, env=variables, stderr=subprocess.DEVNULL)
+    held = ["--pin"] if size.pin else []
+    subprocess.run([*start, *sizes, *held, f"--tell={told}"], check=True, env=variables, stderr=subprocess.DEVNULL)
     return statistics_of(json.loads(told.read_text()), size.rows * count)
 
 
@@ -147,7 +158,8 @@ def independent(count: int, size: argparse.Namespace, _: Path) -> dict[str, floa
     import ray
 
     alone = ray.remote(num_cpus=1)(fit_here)
-    found = [statistics_of(seconds, size.rows) for _, seconds in ray.get([alone.remote(size) for _ in range(count)])]
+    fits = ray.get([alone.remote(size, place) for place in range(count)])
+    found = [statistics_of(seconds, size.rows) for _, seconds in fits]
     return {name: sum(each[name] for each in found) for name in found[0]}
 
 
@@ -187,6 +199,7 @@ def summary(size: argparse.Namespace, rounds: list[Rates]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pin", action="store_true", help="hold every worker to one core")
     for name in ("rows", "batch", "epochs", "tell"):  # of a process of torchrun, which writes its seconds there
         parser.add_argument(f"--{name}", type=Path if name == "tell" else int, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -198,7 +211,7 @@ def main() -> None:
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 would starve the workers on a busy machine
     os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")  # nobody takes this machine away: see the how-to
     load = [round(value, 1) for value in os.getloadavg()]
-    sizes = [argparse.Namespace(rows=ROWS, batch=batch, epochs=EPOCHS) for batch in BATCHES]
+    sizes = [argparse.Namespace(rows=ROWS, batch=batch, epochs=EPOCHS, pin=options.pin) for batch in BATCHES]
     rounds: list[list[Rates]] = []
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(options.rounds):
@@ -210,7 +223,14 @@ def main() -> None:
     results = [summary(size, list(found)) for size, found in zip(sizes, zip(*rounds, strict=True), strict=True)]
     for found in results:
         print(found["batch"], found["weak_scaling"], found["ray_itself"])
-    settings = {"features": FEATURES, "hidden": HIDDEN, "rows": ROWS, "epochs": EPOCHS, "load": load}
+    settings = {
+        "features": FEATURES,
+        "hidden": HIDDEN,
+        "rows": ROWS,
+        "epochs": EPOCHS,
+        "pin": options.pin,
+        "load": load,
+    }
     print(record("ray_scaling", results, ("ray", "torch", "numpy"), **settings))
 
 

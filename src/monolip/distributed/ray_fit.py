@@ -94,7 +94,7 @@ def fit_on_ray(
         "names": names, "target": target, "lower": slopes.lower.tolist(), "upper": slopes.upper.tolist(),
         "hidden": [int(width) for width in hidden], "out_features": int(out_features), "seed": int(seed),
         "plan": asdict(plan), "n_rows": sum(int(part.count()) for part in parts), "on_epoch": on_epoch,
-        "blocks": [part.get_internal_block_refs() for part in parts],
+        "blocks": [[ref for bundle in part.iter_internal_ref_bundles() for ref in bundle.block_refs] for part in parts],
     }  # fmt: skip
     options = {"max_failures": max_failures, "storage_path": str(storage), "name": name}
     trainer = _trainer(workers, config, plan, wanted, options)
