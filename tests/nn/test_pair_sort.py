@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 import torch
 from torch import Tensor
@@ -76,6 +78,15 @@ def test_a_gradient_that_is_mapped_over_and_functions_of_torch_func() -> None:
         assert torch.equal(torch.autograd.grad(out, x, given, retain_graph=True)[0], got)
     slopes = torch.func.grad(lambda z: (GroupSort(2)(z) * upstream[0]).sum())(x)
     assert torch.equal(slopes, torch.autograd.grad(out, x, upstream[0])[0])
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning", "ignore::torch.jit.TracerWarning")
+def test_what_is_traced_knows_nothing_of_it() -> None:
+    model, x = torch.nn.Sequential(torch.nn.Linear(4, 64), GroupSort(2)), torch.randn(ROWS, 4)
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.trace(model, x, check_trace=False), file)
+    file.seek(0)
+    assert torch.equal(torch.jit.load(file)(2 * x), model(2 * x))
 
 
 def test_a_changed_input_alters_nothing() -> None:

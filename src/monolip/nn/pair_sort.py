@@ -22,8 +22,13 @@ _FEWEST = 2048  # values; below, calling Python costs more than the sort
 
 
 def can_sort_pairs(x: Tensor) -> bool:
-    """Whether `sort_pairs` knows this input and is the faster way: large, on a CPU, with a gradient to come."""
-    return x.numel() > _FEWEST and x.requires_grad and x.is_cpu and x.dtype in _BITS and not is_transforming()
+    """Whether `sort_pairs` knows this input and is the faster way: large, on a CPU, with a gradient to come.
+
+    Not where torch maps over a function or traces it: bits of floats are unknown there.
+    """
+    if x.numel() <= _FEWEST or not x.requires_grad or not x.is_cpu or x.dtype not in _BITS:
+        return False
+    return not is_transforming() and torch._C._get_tracing_state() is None
 
 
 def sort_pairs(pairs: Tensor) -> Tensor:
