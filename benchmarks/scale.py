@@ -11,7 +11,10 @@ More rows help, and the results say by how much: R2 is that of 200,000 further r
 size runs in a process of its own; memory is its highest resident size (VmHWM), libraries included. Fits have one
 thread, a second reads ahead; predictions one a core. CPU time is that of all, and the better measure on a machine that
 is shared. disk_seconds is what remains of predict_stream without the network: pyarrow reads the same columns and writes
-the same predictions, a batch at a time.
+the same predictions, a batch at a time; all from and to the page cache. The fields uncached_* are of files that the
+cache was told to forget (posix_fadvise): uncached_disk_seconds is the disk alone, which reads every byte of the files
+and writes as many as the predictions have, with fsync; uncached_copy_seconds is pyarrow on it, and uncached_predict is
+predict_stream. Megabytes are 10^6 bytes. (A virtual disk may have a cache of its own below; nobody sees that here.)
 """
 
 from __future__ import annotations
@@ -92,6 +95,7 @@ def measure(n: int, folder: Path, verbose: int) -> dict[str, Any]:
     begun, busy = time.perf_counter(), time.process_time()
     copy(files, folder / f"predictions-{n}.parquet", folder / "copy.parquet")
     disk, disk_busy = time.perf_counter() - begun, time.process_time() - busy
+    uncached = of_uncached_files(model, files, n, folder)
     (folder / f"predictions-{n}.parquet").unlink()
     judged = make(JUDGED, 7)
     table = np.stack([judged[f"x{j}"] for j in range(COLUMNS)], axis=1)
@@ -112,11 +116,69 @@ def measure(n: int, folder: Path, verbose: int) -> dict[str, Any]:
         "disk_seconds": round(disk, 2),
         "disk_cpu_us_per_row": round(1e6 * disk_busy / n, 3),
         "predict_to_disk": round(predict / disk, 2),
+        **uncached,
         "r2": round(1 - float(np.mean((judged["y"] - found) ** 2)) / spread, 5),
         "r2_best": round(1 - float(np.mean((judged["y"] - judged["f"]) ** 2)) / spread, 5),
         "excess_error": round(float(np.mean((judged["f"] - found) ** 2)) / spread, 5),
         "stream_curve": curve,
     }
+
+
+def of_uncached_files(model: Any, files: list[str], n: int, folder: Path) -> dict[str, Any]:
+    """What the disk does, and what predict_stream makes of it, when no byte of the files is in memory."""
+    predictions, output = folder / f"predictions-{n}.parquet", folder / "again.parquet"
+    forget(files)
+    begun = time.perf_counter()
+    read = sum(map(read_bytes, files))
+    reading = time.perf_counter() - begun
+    content = predictions.read_bytes()
+    begun = time.perf_counter()
+    write_bytes(output, content)
+    writing = time.perf_counter() - begun
+    forget([*files, str(predictions)])
+    begun = time.perf_counter()
+    copy(files, predictions, output)
+    copying = time.perf_counter() - begun
+    forget(files)
+    begun, busy = time.perf_counter(), time.process_time()
+    model.predict_stream(files, output)
+    predict, predict_busy = time.perf_counter() - begun, time.process_time() - busy
+    assert output.read_bytes() == content
+    output.unlink()
+    return {
+        "uncached_read_mb_per_second": round(read / reading / 1e6),
+        "uncached_write_mb_per_second": round(len(content) / writing / 1e6),
+        "uncached_disk_seconds": round(reading + writing, 3),
+        "uncached_copy_seconds": round(copying, 3),
+        "uncached_predict_seconds": round(predict, 3),
+        "uncached_predict_cpu_us_per_row": round(1e6 * predict_busy / n, 3),
+        "uncached_predict_rows_per_second": round(n / predict),
+        "uncached_predict_to_disk": round(predict / (reading + writing), 2),
+    }
+
+
+def forget(files: list[str]) -> None:
+    """Take files out of the page cache; what was not yet written has to be first."""
+    for path in files:
+        file = os.open(path, os.O_RDONLY)
+        os.fsync(file)
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(file)
+
+
+def read_bytes(path: str, block: int = 8 << 20) -> int:
+    """Every byte of a file, and nothing done with them; how many."""
+    total, space = 0, memoryview(bytearray(block))
+    with open(path, "rb", buffering=0) as file:
+        while count := file.readinto(space):
+            total += count
+    return total
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    with path.open("wb", buffering=0) as file:
+        file.write(content)
+        os.fsync(file.fileno())
 
 
 def copy(files: list[str], predictions: Path, output: Path) -> None:

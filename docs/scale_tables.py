@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent
@@ -53,22 +54,30 @@ def search_rate(data: dict[str, Any]) -> str:
 
 
 def ray_scaling(data: dict[str, Any]) -> str:
-    found = data["results"]
     names = {
         "ray": "`fit_on_ray`", "torchrun": "the same under torchrun, no Ray running",
         "independent": "two fits that know nothing of each other",
     }  # fmt: skip
     rows = []
-    for kind, name in names.items():
-        rates, scaling = found["rows_per_second"][kind], found["weak_scaling"][kind]
-        medians = (f"{rates[count]['median']:,}" for count in ("one", "two"))
-        rows.append((name, *medians, f"{scaling['median']:.0%}", f"{scaling['fastest']:.0%}"))
-    head = ["rows a second, median epoch", "one worker", "two workers", "efficiency", "of the fastest epochs"]
-    made, load = table(head, rows), data["settings"]["load"][0]
-    return f"{made}\n\nMeasured on {data['machine']['cores']} cores, others' load before the start: {load}."
+    for found in data["results"]:
+        for kind, scaling in found["weak_scaling"].items():
+            name, rates = names[kind], found["rows_per_second"][kind]
+            medians = (f"{rates[count]['median']:,}" for count in ("one", "two"))
+            rows.append(
+                (name, f"{found['batch']:,}", *medians, f"{scaling['median']:.0%}", f"{scaling['fastest']:.0%}")
+            )
+    head = ["rows a second, median epoch", "rows a step of each", "one worker", "two workers", "efficiency"]
+    made, load = table([*head, "of the fastest epochs"], rows), data["settings"]["load"][0]
+    step = data["results"][0]["batch"] / data["results"][0]["rows_per_second"]["torchrun"]["one"]["median"]
+    itself = median(found["ray_itself"]["two"] for found in data["results"])
+    return (
+        f"{made}\n\nMeasured on {data['machine']['cores']} cores, others' load before the start: {load}. The shorter "
+        f"step takes {1e3 * step:.0f} ms; Ray's own processes took {itself:.0%} of a core beside the two workers."
+    )
 
 
 def scale(data: dict[str, Any]) -> str:
+    disk = [r for r in data["results"] if "uncached_disk_seconds" in r]
     rows = [
         (
             f"{r['rows']:,}", f"{r['fit_peak_mib']} MiB", f"{r['fit_cpu_us_per_row']:.1f}",
@@ -77,7 +86,22 @@ def scale(data: dict[str, Any]) -> str:
         for r in data["results"]
     ]  # fmt: skip
     made = ["memory of the fit", "CPU of the fit, µs a row", "CPU of predictions, µs a row", "error beyond the noise"]
-    return table(["rows", *made], rows)
+    made = table(["rows", *made], rows)
+    return made if not disk else f"{made}\n\n{_disk(disk[-1])}"
+
+
+def _disk(r: dict[str, Any]) -> str:
+    """Whether predictions wait for the disk, in words."""
+    times, alone = r["uncached_predict_to_disk"], r["rows"] / r["uncached_disk_seconds"] / 1e6
+    bound = "the processors, not the disk," if times > 1.2 else "the disk and the processors together"
+    return (
+        f"Files the page cache had forgotten ({r['rows']:,} rows): this disk alone reads "
+        f"{r['uncached_read_mb_per_second']:,} MB/s and writes {r['uncached_write_mb_per_second']:,} MB/s, which is "
+        f"{alone:.1f} million rows a second; pyarrow reads and writes them in {r['uncached_copy_seconds']:.1f} s, and "
+        f"`predict_stream` takes {r['uncached_predict_seconds']:.1f} s with {r['predict_threads']} threads, "
+        f"{r['uncached_predict_rows_per_second'] / 1e6:.1f} million rows a second. That is {times:.1f} times as "
+        f"long as the disk needs: {bound} set the pace."
+    )
 
 
 def _thousands(value: float | None) -> str:

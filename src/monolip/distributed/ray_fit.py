@@ -94,9 +94,10 @@ def fit_on_ray(
         "names": names, "target": target, "lower": slopes.lower.tolist(), "upper": slopes.upper.tolist(),
         "hidden": [int(width) for width in hidden], "out_features": int(out_features), "seed": int(seed),
         "plan": asdict(plan), "n_rows": sum(int(part.count()) for part in parts), "on_epoch": on_epoch,
+        "blocks": [[ref for bundle in part.iter_internal_ref_bundles() for ref in bundle.block_refs] for part in parts],
     }  # fmt: skip
     options = {"max_failures": max_failures, "storage_path": str(storage), "name": name}
-    trainer = _trainer(parts, config, plan, wanted, options)
+    trainer = _trainer(workers, config, plan, wanted, options)
     try:
         result = trainer.fit()
     except train.TrainingFailedError as error:
@@ -147,21 +148,20 @@ def _tell_of_missing_cpus(workers: int, resources: dict[str, float]) -> None:
 
 
 def _trainer(
-    parts: list[Any], config: dict[str, Any], plan: FitPlan, resources: dict[str, float], run: dict[str, Any]
+    workers: int, config: dict[str, Any], plan: FitPlan, resources: dict[str, float], run: dict[str, Any]
 ) -> Any:
+    """Without `datasets=`: Ray Train would start one more process for them, which wakes a hundred times a second."""
     train = import_module("ray.train")
     failures = train.FailureConfig(max_failures=run.pop("max_failures"))
     return import_module("ray.train.torch").TorchTrainer(
         _work,
         train_loop_config=config,
         scaling_config=train.ScalingConfig(
-            num_workers=len(parts), use_gpu=plan.device == "cuda", resources_per_worker=resources
+            num_workers=workers, use_gpu=plan.device == "cuda", resources_per_worker=resources
         ),
         run_config=train.RunConfig(
             failure_config=failures, checkpoint_config=train.CheckpointConfig(num_to_keep=2), **run
         ),
-        datasets={str(rank): part for rank, part in enumerate(parts)},
-        dataset_config=train.DataConfig(datasets_to_split=[]),  # worker k reads the k-th one
     )
 
 
@@ -189,7 +189,7 @@ def _work(config: dict[str, Any]) -> None:
 
     train = import_module("ray.train")
     rank = train.get_context().get_world_rank()
-    x, y = _rows(config["names"], config["target"], rank)
+    x, y = _rows(config["names"], config["target"], config["blocks"][rank])
     slopes = SlopeBounds(config["lower"], config["upper"], tuple(config["names"]))
     model = start_network(slopes, config["out_features"], config["hidden"], seed=config["seed"])
     folder = Path(tempfile.mkdtemp(prefix="monolip-"))
@@ -227,10 +227,14 @@ def _work(config: dict[str, Any]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _rows(names: list[str], target: str, rank: int) -> tuple[Any, Any]:
+def _rows(names: list[str], target: str, blocks: list[Any]) -> tuple[Any, Any]:
+    """The blocks of one worker, out of Ray's object store; where a machine was lost, Ray makes them again."""
     xs, ys = [], []
-    part = import_module("ray.train").get_dataset_shard(str(rank))
-    for batch in part.iter_batches(batch_size=None, batch_format="numpy"):
+    get, accessor = import_module("ray").get, import_module("ray.data.block").BlockAccessor
+    for block in map(accessor.for_block, map(get, blocks)):
+        if block.num_rows() == 0:
+            continue  # cuts leave such blocks, and they have no columns
+        batch = block.to_batch_format("numpy")
         xs.append(np.column_stack([column_of(batch, name).astype(np.float32) for name in names]))
         ys.append(column_of(batch, target))
     return np.concatenate(xs), np.concatenate(ys)

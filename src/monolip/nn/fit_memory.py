@@ -11,7 +11,7 @@ from torch import nn
 
 __all__ = ["keep_freed_memory", "rows_of_a_portion"]
 
-_UNITS = 1 << 20  # of all layers and rows of a portion; the dozen arrays then stay below what is kept
+_UNITS = 9 << 17  # of all layers and rows of a portion; the dozen arrays then stay below what is kept
 _BLOCK = 30 << 20  # bytes; glibc follows blocks up to 32 MiB
 _FEWEST = 256  # each portion computes the effective weights anew, which has to be little against its products
 
@@ -21,7 +21,7 @@ def rows_of_a_portion(model: nn.Module) -> int:
 
     Example:
         >>> rows_of_a_portion(nn.Sequential(nn.Linear(20, 128), nn.Linear(128, 128)))
-        4096
+        4608
     """
     units = sum(parameter.shape[0] for parameter in model.parameters() if parameter.dim() > 1)
     return max(_FEWEST, _UNITS // max(1, units))

@@ -95,7 +95,7 @@ class Stepper:
             self.optimiser.zero_grad(set_to_none=True)
         else:
             self.gradients.clear()
-        x, y = (self.x, self.y) if self.whole else (self.x[rows], self.y[rows])
+        x, y = (self.x, self.y) if self.whole else (self.x.index_select(0, rows), self.y.index_select(0, rows))
         count = -(-len(x) // self.portion)
         for some, targets in zip(x.tensor_split(count), y.tensor_split(count), strict=True):
             loss = self.loss(some, targets)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
-__all__ = ["Snapshot", "changed", "take"]
+__all__ = ["Snapshot", "changed", "is_transforming", "take"]
 
 # Per tensor: type, shape and stride, then the address of a lazy clone (CPU), or the bytes (CPU), or a clone (GPU).
 _Kept = tuple[torch.dtype, torch.Size, tuple[int, ...], int | None, bytearray | None, Tensor]
@@ -27,7 +27,7 @@ _use_count: Any = getattr(torch._C, "_storage_Use_Count", None)
 
 def take(tensors: Sequence[Tensor]) -> Snapshot | None:
     """A snapshot, or None where a result must not outlive the call (transforms, fake tensors, captured graphs)."""
-    if _is_transforming() or not all(map(_is_plain, tensors)):
+    if is_transforming() or not all(map(_is_plain, tensors)):
         return None
     with torch.inference_mode(False), torch.no_grad():
         return tuple(map(_keep, tensors))
@@ -35,7 +35,7 @@ def take(tensors: Sequence[Tensor]) -> Snapshot | None:
 
 def changed(snapshot: Snapshot, tensors: Sequence[Tensor]) -> bool:
     """Whether any bit may have changed since the snapshot; only what is certainly unchanged gives False."""
-    if len(snapshot) != len(tensors) or _is_transforming():
+    if len(snapshot) != len(tensors) or is_transforming():
         return True
     for (dtype, shape, stride, address, content, kept), tensor in zip(snapshot, tensors, strict=True):
         if not _is_plain(tensor) or tensor.dtype is not dtype or tensor.shape != shape or tensor.stride() != stride:
@@ -81,6 +81,6 @@ def _is_plain(tensor: Tensor) -> bool:
     return tensor.is_cpu or not (tensor.is_meta or (tensor.is_cuda and torch.cuda.is_current_stream_capturing()))
 
 
-def _is_transforming() -> bool:
+def is_transforming() -> bool:
     """Inside torch.func or forward-mode differentiation results are wrapped, or carry tangents: not to be kept."""
     return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
