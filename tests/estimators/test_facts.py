@@ -125,7 +125,7 @@ def test_a_warm_start_refuses_other_rows(data, estimator):
     order[[0, 1]] = 1, 0
     with pytest.raises(InputError, match="got a different X"):
         model.fit(X.iloc[order].reset_index(drop=True), y)
-    assert len(model.fit(X.copy(), y).frozen_.members) == 3
+    assert len(model.fit(X.copy(), y)._fitted.arrays) == 3
 
 
 def test_a_warm_start_knows_rows_by_their_values_not_their_container(rng):

@@ -25,16 +25,33 @@ def test_two_that_disagree_are_joined_by_two_more(rng):
     assert rungs[2] == rungs[3]
     assert rungs[2] > 3  # as far as the others, but for the first race of bins
     noisy = MonotonicRegressor(random_state=0).fit(X, X[:, 4] + rng.normal(size=len(X)))
-    assert len(noisy.frozen_.members) == 2
+    assert {entry["member"] for entry in noisy.history_} == {0, 1}
     assert len(MonotonicRegressor(n_estimators=2, random_state=0).fit(X, y).frozen_.members) == 2
 
 
 def test_four_judge_few_rows_whatever_they_say(rng):
     X = rng.uniform(-1, 1, (400, 2))
-    model = MonotonicRegressor(random_state=0).fit(X, X[:, 0] + rng.normal(size=400))
-    assert len(model.frozen_.members) == 4
-    four = MonotonicRegressor(random_state=0, n_estimators=4).fit(X, X[:, 0] + rng.normal(size=400))
-    assert {entry["member"] for entry in model.history_} == {entry["member"] for entry in four.history_} == {0, 1, 2, 3}
+    y = X[:, 0] + rng.normal(size=400)
+    model = MonotonicRegressor(random_state=0).fit(X, y)
+    four = MonotonicRegressor(random_state=0, n_estimators=4).fit(X, y)
+    assert {entry["member"] for entry in model.history_} == {0, 1, 2, 3}
+    assert np.array_equal(model.predict(X), four.predict(X))
+
+
+def test_members_that_stay_at_their_starts_are_one_in_the_model(rng):
+    """The average of additive functions, with every slope still in its interval, is one network for predictions."""
+    X = rng.uniform(-1, 1, (400, 2))
+    y = X[:, 0] + rng.normal(size=400)
+    model = MonotonicRegressor(random_state=0, monotonic_cst=[1, 0], warm_start=True).fit(X, y)
+    ((trunk,),) = model.frozen_.members
+    assert len(trunk.form.weights) == 1
+    starts = [arrays.weights[0] for arrays in model._fitted.arrays]
+    assert len(starts) == 4
+    mean = np.mean(starts, axis=0)
+    assert np.allclose(trunk.form.weights[0] / y.std(), mean, rtol=0.01, atol=1e-12)
+    model.set_params(n_estimators=6).fit(X, y)  # those there were still count one by one
+    assert len(model._fitted.arrays) == 6
+    assert model.certificate_ is not None
 
 
 def test_who_joins_is_who_would_have_been_there_from_the_start(rng, monkeypatch):
