@@ -131,7 +131,7 @@ def test_a_warm_start_refuses_other_rows(data, estimator):
 def test_a_warm_start_knows_rows_by_their_values_not_their_container(rng):
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
     model = MonotonicRegressor(warm_start=True, **QUICK).fit(X, y).set_params(n_estimators=3)
-    assert len(model.fit(np.asfortranarray(X), y).frozen_.members) == 3
+    assert len(model.fit(np.asfortranarray(X), y)._fitted.arrays) == 3
     with pytest.raises(InputError, match="different y"):
         model.set_params(n_estimators=4).fit(X, y, offset=rng.normal(size=60))
     frame = pd.DataFrame(X, columns=["x0", "x1"])
