@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
-from monolip.engine._row_steps import BETA1, BETA2, EPSILON, LIFT1, LIFT2
+from monolip.engine._emitter import BETA1, BETA2, EPSILON, LIFT1, LIFT2
 
 __all__ = ["adam_direction", "centre", "signed_step", "through_cap"]
 
