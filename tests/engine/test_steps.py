@@ -8,8 +8,10 @@ import numba
 import numpy as np
 import pytest
 
+from monolip.engine._emitter import BETA1, BETA2, EPSILON
 from monolip.engine._row_steps import slope_row
 from monolip.engine._training_layout import BIAS_AT, BINS_AT, INPUT_AT, LANES, WIDTH
+from monolip.engine._updates import put_rates
 from monolip.engine.architecture import Architecture
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import Trainer
@@ -165,6 +167,15 @@ def test_arrays_that_are_read_together_lie_apart_in_every_page():
     assert not any(start % LANES for start in starts)
 
 
+def still(dtype, eps, lift1, lift2, rate=1.0):
+    """Constants of a step that leaves moments as they are and makes w = 0 into -rate * direction."""
+    step = np.zeros(16, dtype)
+    step[[BETA1, BETA2, EPSILON]] = 1, 1, eps
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        put_rates.py_func(step, np.float64(rate), 0.0, lift1, lift2)
+    return step
+
+
 @numba.njit
 def directions(w, m, v, lower, upper, zeros, step):
     return slope_row(w, m, v, lower, upper, zeros, 0, step, zeros, 0, w.dtype.type(0), w.size)
@@ -178,8 +189,7 @@ def test_directions_without_a_root_are_right_to_a_millionth(dtype):
     m = (np.sqrt(v) * rng.uniform(-3, 3, size)).astype(dtype)
     w, zeros = np.zeros(size, dtype), np.zeros(size, dtype)
     widest = np.full(size, np.finfo(dtype).max, dtype)
-    # beta1, beta2, eps, lift1, lift2, rate, keep, share: moments stay, and w = -direction
-    step = np.array([1, 1, eps, 2, 1.5, 1, 1, 0], dtype)
+    step = still(dtype, eps, 2.0, 1.5)
     directions(w, m.copy(), v.copy(), -widest, widest, zeros, step)
     m, length = m.astype(np.float64), v.astype(np.float64) * 1.5
     expected = -2 * m / (np.sqrt(length + eps**2) if dtype == np.float32 else np.sqrt(length) + eps)
@@ -193,6 +203,18 @@ def test_directions_without_a_root_are_right_to_a_millionth(dtype):
 def test_squares_that_overflow_move_nothing():
     w, m, v, zeros = np.zeros((4, 16), np.float32)
     v[:], m[:] = np.inf, 1e19
-    step = np.array([1, 1, 1e-8, 1, 1, 1, 1, 0], np.float32)
+    step = still(np.float32, 1e-8, 1.0, 1.0)
     directions(w, m, v, zeros - 5, zeros + 5, zeros, step)
     assert (np.abs(w) < 2).all()
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-30])
+@pytest.mark.parametrize("eps", [0.0, 1e-8])
+def test_a_rate_of_nothing_moves_nothing(rate, eps):
+    w, zeros = np.zeros((2, 32), np.float32)
+    v = np.geomspace(1e-38, 1e38, 32).astype(np.float32)
+    v[:5] = 0.0
+    directions(w, np.sqrt(v), v.copy(), zeros - 5, zeros + 5, zeros, still(np.float32, eps, 1.0, 1.0, rate))
+    assert (np.abs(w) < 2).all()
+    assert not w[:5].any()
+    assert (np.abs(w[v < 1e30]) < 1e-4).all()

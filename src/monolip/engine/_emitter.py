@@ -1,11 +1,12 @@
 """Arithmetic on registers that the kernels of a step share: Adam's direction, a slope's step back into its box.
 
-In single precision the direction takes no square root and no division, which together cost as much as all the rest:
+In single precision the step takes no square root and no division, which together cost as much as all the rest:
 
-    m / (sqrt(v) + eps)  is  m rsqrt(v + eps^2),     rsqrt(x) = a y' (c - x y'^2),  y' = y (b - x y^2)
+    rate m / (sqrt(v) + eps)  is  m / sqrt((v + eps^2) / rate^2)
+    1 / sqrt(x) = a y' (c - x y'^2),  y' = y (b - x y^2)
 
-with y from the bits of x. y' is right within 9e-4 and rsqrt within 8.1e-7, for all x up to 1.7e38. At v = 0 it is
-finite, so that a weight without gradient stays where it is, and eps^2 keeps every rsqrt below 1 / eps.
+with y from the bits of x. y' is right within 9e-4 and the root within 8.1e-7, for x up to 1.7e38. At v = 0 it is
+finite, so that a weight without gradient stays where it is, and eps keeps m from being divided by less.
 """
 
 from __future__ import annotations
@@ -17,13 +18,27 @@ from numba.core import cgutils
 
 from monolip.engine._vector import REGISTER_BYTES, broadcast, data_at, load, store
 
-__all__ = ["BETA1", "BETA2", "EPSILON", "KEEP", "LIFT1", "LIFT2", "RATE", "SHARE", "Emitter"]
+__all__ = [
+    "BETA1",
+    "BETA2",
+    "EPSILON",
+    "KEEP",
+    "LIFT1",
+    "LIFT2",
+    "RATE",
+    "ROOT_A",
+    "ROOT_FLOOR",
+    "ROOT_SCALE",
+    "SHARE",
+    "Emitter",
+]
 
 FAST = ("contract", "reassoc", "arcp", "afn", "nsz")
-# what a step needs to know, an array of the kernels' precision; SHARE: of the new weights in their average
-BETA1, BETA2, EPSILON, LIFT1, LIFT2, RATE, KEEP, SHARE = range(8)
+# what a step needs to know, an array of the kernels' precision; SHARE: of the new weights in their average;
+# the last two: x is v times one plus the other, the bias of the moments removed
+BETA1, BETA2, EPSILON, LIFT1, LIFT2, RATE, KEEP, SHARE, ROOT_SCALE, ROOT_FLOOR = range(10)
 MAGIC, ROOT_A, ROOT_B, ROOT_C = 0x5F0B3C00, 0.49999425, 1.891, 3.0000243
-LARGEST = 1.7e38  # squares that overflowed count as this much: a direction of 0, not of infinity / infinity
+LARGEST = 0x7F000000  # 1.7e38: squares that overflowed count as this much, so that their weights stay where they are
 
 
 class Emitter:
@@ -40,7 +55,7 @@ class Emitter:
         kinds = signature.args
         self.data = [data_at(context, builder, kinds[i], args[i], args[arrays]) for i in range(arrays)]
         step = data_at(context, builder, kinds[arrays + 1], args[arrays + 1], ir.Constant(self.index, 0))
-        numbers = [builder.load(builder.gep(step, [ir.Constant(self.index, i)])) for i in range(SHARE + 1)]
+        numbers = [builder.load(builder.gep(step, [ir.Constant(self.index, i)])) for i in range(ROOT_FLOOR + 1)]
         self.step = [broadcast(builder, number, self.vector) for number in numbers]
 
     def constant(self, value: float) -> Any:
@@ -84,36 +99,40 @@ class Emitter:
 
     def moments(self, g: Any, first: Any, second: Any, at: Any) -> tuple[Any, Any]:
         """Both moments at first + at and second + at, moved by the gradient g."""
-        s, one = self.step, self.constant(1.0)
-        m = self.add(self.mul(s[BETA1], self.load(first, at)), self.mul(self.sub(one, s[BETA1]), g))
-        square = self.mul(self.mul(self.sub(one, s[BETA2]), g), g)
-        v = self.add(self.mul(s[BETA2], self.load(second, at)), square)
+        square = self.mul(g, g)
+        m, v = self._towards(self.load(first, at), g, BETA1), self._towards(self.load(second, at), square, BETA2)
         self.store(m, first, at)
         self.store(v, second, at)
         return m, v
 
-    def direction(self, m: Any, v: Any) -> Any:
-        """Adam's direction for the moments m and v."""
+    def _towards(self, old: Any, new: Any, beta: int) -> Any:
+        """beta old + (1 - beta) new, in the form that takes one product."""
+        b, flags = self.builder, ("contract",)
+        return b.fadd(b.fmul(self.step[beta], b.fsub(old, new, flags=flags), flags=flags), new, flags=flags)
+
+    def step_of(self, m: Any, v: Any) -> Any:
+        """rate times Adam's direction for the moments m and v."""
         s = self.step
-        lifted, length = self.mul(m, s[LIFT1]), self.mul(v, s[LIFT2])
         if self.size == 4:
-            x = self.low(self.add(length, self.mul(s[EPSILON], s[EPSILON])), self.constant(LARGEST))
-            root, factor = self._inverse_root(x)
-            return self.mul(self.mul(self.mul(lifted, self.constant(ROOT_A)), root), factor)
+            root, factor = self._inverse_root(self.add(self.mul(v, s[ROOT_SCALE]), s[ROOT_FLOOR]))
+            return self.mul(self.mul(m, root), factor)
         kind = f"llvm.sqrt.v{self.vector.count}f64"
         sqrt = cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(self.vector, [self.vector]), kind)
-        root = self.add(self.builder.call(sqrt, [length], fastmath=FAST), s[EPSILON])
-        return self.builder.fdiv(lifted, root, flags=FAST)
+        root = self.add(self.builder.call(sqrt, [self.mul(v, s[LIFT2])], fastmath=FAST), s[EPSILON])
+        return self.mul(s[RATE], self.builder.fdiv(self.mul(m, s[LIFT1]), root, flags=FAST))
 
     def _inverse_root(self, x: Any) -> tuple[Any, Any]:
         """Two numbers whose product times ROOT_A is 1 / sqrt(x). In this order: y y alone could underflow."""
         b, whole, flags = self.builder, ir.VectorType(ir.IntType(32), self.vector.count), ("contract",)
-        magic, one = (ir.Constant(whole, [value] * self.vector.count) for value in (MAGIC, 1))
+        magic, one, most = (ir.Constant(whole, [value] * self.vector.count) for value in (MAGIC, 1, LARGEST))
+        bits = b.bitcast(x, whole)
+        bits = b.select(b.icmp_unsigned("<", bits, most), bits, most)  # infinity and NaN too
+        x = b.bitcast(bits, self.vector)
 
         def correction(y: Any, c: float) -> Any:
             return b.fsub(self.constant(c), b.fmul(b.fmul(x, y, flags=flags), y, flags=flags), flags=flags)
 
-        y = b.bitcast(b.sub(magic, b.lshr(b.bitcast(x, whole), one)), self.vector)
+        y = b.bitcast(b.sub(magic, b.lshr(bits, one)), self.vector)
         y = b.fmul(y, correction(y, ROOT_B), flags=flags)
         return y, correction(y, ROOT_C)
 
@@ -123,8 +142,8 @@ class Emitter:
         The kernel's arrays begin with w, m, v, lower, upper.
         """
         w_data, _, _, lower, upper = self.data[:5]
-        w, s = self.load(w_data, at), self.step
-        moved = self.sub(self.mul(w, s[KEEP]), self.mul(s[RATE], self.direction(m, v)))
+        w = self.load(w_data, at)
+        moved = self.sub(self.mul(w, self.step[KEEP]), self.step_of(m, v))
         new = self.low(self.high(moved, self.load(lower, at)), self.load(upper, at))
         self.store(new, w_data, at)
         return new, self.sub(new, w)

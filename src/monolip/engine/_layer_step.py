@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from monolip.engine._bin_steps import step_bins
 from monolip.engine._compile import compiled
-from monolip.engine._emitter import KEEP, LIFT1, LIFT2, RATE
+from monolip.engine._emitter import RATE
 from monolip.engine._row_steps import mixing_dot, mixing_factors, scale_row, slope_row
 from monolip.engine._state import Data, State, Stepped
 from monolip.engine._training_layout import (
@@ -27,7 +27,7 @@ from monolip.engine._training_layout import (
     WEIGHT_AT,
     WIDTH,
 )
-from monolip.engine._updates import adam_direction, centre, signed_step, through_cap
+from monolip.engine._updates import adam_direction, centre, put_rates, signed_step, through_cap
 
 __all__ = ["step_layer"]
 
@@ -107,7 +107,7 @@ def step_layer(
     """One step of layer k: rows by their rule, biases by Adam."""
     own = state.stepped
     bias_at, bias_end = layers[k, BIAS_AT], layers[k, BIAS_AT] + layers[k, WIDTH]
-    own.step[LIFT1], own.step[LIFT2], own.step[RATE], own.step[KEEP] = fix1, fix2, rate, 1.0 - rate * decay
+    put_rates(own.step, rate, decay, fix1, fix2)
     for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK]):
         step_rows(
             b, layers[k, INPUT_AT] + blocks[b, COLUMN], bias_at + blocks[b, ROW], blocks, own, k == 0, state.lanes.spare

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from monolip.engine._emitter import RATE, Emitter
+from monolip.engine._emitter import Emitter
 from monolip.engine._vector import broadcast, data_at, reduced
 
 __all__ = ["mixing_dot", "mixing_factors", "scale_row", "slope_row"]
@@ -105,8 +105,7 @@ def mixing_factors(  # type: ignore[no-untyped-def]
             at = e.place(loop.index)
             old, mu = e.load(w, at), e.load(mean, at)
             moments = e.moments(e.sub(e.sub(e.load(g, at), e.mul(h, mu)), dot), first, second, at)
-            u = e.mul(e.direction(*moments), e.step[RATE])
-            u = e.high(e.low(e.sub(zero, u), e.constant(1.0)), e.constant(-1.0))
+            u = e.high(e.low(e.sub(zero, e.step_of(*moments)), e.constant(1.0)), e.constant(-1.0))
             new = builder.select(e.inside(at), e.high(e.mul(old, _small_exponential(e, u)), e.constant(FLOOR)), zero)
             for cell, value in zip(cells, (new, e.mul(new, mu), e.mul(old, mu)), strict=True):
                 e.collect(cell, value)
