@@ -46,10 +46,11 @@ def next_rows(
         if at == order.size:
             shuffle(order, random, clock[2])
             at = 0
-        part = min(count - done, order.size - at)
-        for i in range(part):
-            rows[done + i] = order[at + i]
-        at, done = at + part, done + part
+        part = order[at : at + count - done]
+        to = rows[done : done + part.size]
+        for i in range(part.size):
+            to[i] = part[i]
+        at, done = at + part.size, done + part.size
     clock[1] = at
     for lane in range(count, LANES):  # unused lanes repeat rows, so that means over lanes stay those of the batch
         rows[lane] = rows[lane % count]

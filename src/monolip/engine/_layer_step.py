@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine._bin_steps import step_bins
 from monolip.engine._compile import compiled
 from monolip.engine._emitter import RATE
 from monolip.engine._row_steps import mixing_dot, mixing_factors, scale_row, slope_row
-from monolip.engine._state import Data, State, Stepped
+from monolip.engine._state import Stepped
 from monolip.engine._training_layout import (
     BIAS_AT,
-    BIN_STRIDE,
-    BINS_AT,
     COLUMN,
     COLUMNS,
     END_BLOCK,
@@ -27,9 +24,9 @@ from monolip.engine._training_layout import (
     WEIGHT_AT,
     WIDTH,
 )
-from monolip.engine._updates import adam_direction, centre, put_rates, signed_step, through_cap
+from monolip.engine._updates import adam_direction, centre, signed_step, through_cap
 
-__all__ = ["step_layer"]
+__all__ = ["step_biases", "step_weights"]
 
 FloatArray = NDArray[Any]
 Table = NDArray[np.int64]
@@ -78,19 +75,6 @@ def mix_rows(b: int, mean_at: int, bias_at: int, blocks: Table, own: Stepped, su
 
 
 @compiled(fast=True, inner=True)
-def step_slopes(data: Data, layers: Table, state: State) -> None:
-    """Step the slopes that lie bin by bin, and make the table of the new ones."""
-    own, lanes, bias_at = state.stepped, state.lanes, layers[0, BIAS_AT]
-    step_bins(
-        own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, state.average,
-        layers[0, BINS_AT], own.step, layers[0, BIN_STRIDE], data.first_bins, data.bin_ends, lanes.table, lanes.base,
-        own.bin_sums, bias_at, own.bin_means, own.moved,
-    )  # fmt: skip
-    for r in range(layers[0, WIDTH]):
-        own.params[bias_at + r] -= own.moved[r]
-
-
-@compiled(fast=True, inner=True)
 def _signed_row(at: int, end: int, own: Stepped, mean: FloatArray, h: float) -> Any:
     g, raw, effective = own.gradient[at:end], own.raw[at:end], own.params[at:end]
     centre(g, mean, h)
@@ -100,21 +84,18 @@ def _signed_row(at: int, end: int, own: Stepped, mean: FloatArray, h: float) -> 
 
 
 @compiled(fast=True, inner=True)
-def step_layer(
-    k: int, data: Data, layers: Table, blocks: Table, state: State, rate: float, bias_rate: float,
-    decay: float, fix1: float, fix2: float,
-) -> None:  # fmt: skip
-    """One step of layer k: rows by their rule, biases by Adam."""
-    own = state.stepped
-    bias_at, bias_end = layers[k, BIAS_AT], layers[k, BIAS_AT] + layers[k, WIDTH]
-    put_rates(own.step, rate, decay, fix1, fix2)
+def step_weights(k: int, layers: Table, blocks: Table, own: Stepped, sums: FloatArray) -> None:
+    """One step of layer k's rows by their rule, all but slopes in bins. sums: room for four numbers a row."""
     for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK]):
-        step_rows(
-            b, layers[k, INPUT_AT] + blocks[b, COLUMN], bias_at + blocks[b, ROW], blocks, own, k == 0, state.lanes.spare
-        )
-    if k == 0 and own.bin_means.size > 0:
-        step_slopes(data, layers, state)
-    g, own.step[RATE] = own.gradient[bias_at:bias_end], bias_rate
+        mean_at, bias_at = layers[k, INPUT_AT] + blocks[b, COLUMN], layers[k, BIAS_AT] + blocks[b, ROW]
+        step_rows(b, mean_at, bias_at, blocks, own, k == 0, sums)
+
+
+@compiled(fast=True, inner=True)
+def step_biases(k: int, layers: Table, own: Stepped, rate: float) -> None:
+    """One step of layer k's biases by Adam; their gradient is used up, which the weights' steps need."""
+    bias_at, bias_end = layers[k, BIAS_AT], layers[k, BIAS_AT] + layers[k, WIDTH]
+    g, own.step[RATE] = own.gradient[bias_at:bias_end], rate
     adam_direction(g, own.first_moment[bias_at:bias_end], own.second_moment[bias_at:bias_end], own.step)
     for i in range(bias_at, bias_end):
         own.params[i] -= own.step[RATE] * own.gradient[i]

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._batches import block_forward, next_rows
-from monolip.engine._bin_steps import tabulate_bins
+from monolip.engine._bin_steps import step_bins, tabulate_bins
 from monolip.engine._compile import compiled
 from monolip.engine._emitter import BETA1, BETA2, EPSILON, SHARE
 from monolip.engine._gradient import backward, collect_bins, update_means
-from monolip.engine._layer_step import step_layer
+from monolip.engine._layer_step import step_biases, step_weights
 from monolip.engine._pointers import call_gradient, call_value
 from monolip.engine._state import Data, Lanes, State
 from monolip.engine._training_layout import BIAS_AT, BIN_STRIDE, BINS_AT, LANES, OUTPUT_AT, WIDTH
+from monolip.engine._updates import put_rates
 
 __all__ = ["run_steps", "total_loss"]
 
@@ -34,10 +35,18 @@ def make_table(data: Data, layers: Table, params: FloatArray, lanes: Lanes) -> N
 
 
 @compiled(fast=True, inner=True)
-def follow(params: FloatArray, average: FloatArray, share: float) -> None:
+def follow(params: FloatArray, average: FloatArray, start: int, stop: int, share: float) -> None:
     """The average moves by `share` towards the parameters."""
-    for i in range(params.size):
-        average[i] += share * (params[i] - average[i])
+    near, far = average[start:stop], params[start:stop]  # slices: places that count from 0 need no look at their sign
+    for i in range(near.size):
+        near[i] += share * (far[i] - near[i])
+
+
+@compiled(fast=True, inner=True)
+def clear(array: FloatArray, start: int, stop: int) -> None:
+    part = array[start:stop]
+    for i in range(part.size):
+        part[i] = 0
 
 
 @compiled(fast=True)
@@ -58,13 +67,13 @@ def run_steps(
     one, last = h.dtype.type(1), layers.shape[0] - 1
     log1, log2, log7 = math.log(h[4]), math.log(h[5]), math.log(h[7])  # exp(t log b) costs a fraction of b ** t
     own.step[BETA1], own.step[BETA2], own.step[EPSILON] = h[4], h[5], h[6]
-    own.gradient[:] = 0
-    own.bin_sums[:] = 0
+    clear(own.gradient, bins_at, bins_end)
+    clear(own.bin_sums, 0, own.bin_sums.size)
     make_table(data, layers, own.params, lanes)
     for _ in range(steps):
         t = state.clock[0]
-        own.gradient[:bins_at] = 0  # that of bins becomes zero when they step
-        own.gradient[bins_end:] = 0
+        clear(own.gradient, 0, bins_at)  # that of bins becomes zero when they step
+        clear(own.gradient, bins_end, own.gradient.size)
         for start in range(0, batch_size, LANES):
             count = min(LANES, batch_size - start)
             next_rows(state.order, state.random, state.clock, lanes.rows, count)
@@ -83,10 +92,20 @@ def run_steps(
         own.step[SHARE] = (one - h[7]) / (1.0 - math.exp(log7 * (t + 1)))
         for k in range(last + 1):
             rate = h[0] if k == 0 else h[2] if k == last else h[1]
-            step_layer(k, data, layers, blocks, state, rate * schedule[t], h[3] * schedule[t], h[8], fix1, fix2)
+            put_rates(own.step, rate * schedule[t], h[8], fix1, fix2)
+            step_weights(k, layers, blocks, own, lanes.spare)
+            if k == 0 and bins_end > bins_at:
+                step_bins(
+                    own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, state.average,
+                    bins_at, own.step, layers[0, BIN_STRIDE], data.first_bins, data.bin_ends, lanes.table, lanes.base,
+                    own.bin_sums, bins_end, own.bin_means, own.moved,
+                )  # fmt: skip
+                for r in range(layers[0, WIDTH]):
+                    own.params[bins_end + r] -= own.moved[r]
+            step_biases(k, layers, own, h[3] * schedule[t])
         if h[7] > 0:
-            follow(own.params[:bins_at], state.average[:bins_at], own.step[SHARE])
-            follow(own.params[bins_end:], state.average[bins_end:], own.step[SHARE])
+            follow(own.params, state.average, 0, bins_at, own.step[SHARE])  # that of bins follows when they step
+            follow(own.params, state.average, bins_end, own.params.size, own.step[SHARE])
         state.clock[0] = t + 1
     return True
 
