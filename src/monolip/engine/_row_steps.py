@@ -1,10 +1,10 @@
-"""Steps of rows of weights in one pass over memory: centred gradient, Adam's direction, the rule, all in registers.
+"""Steps of rows of weights in few passes over memory: centred gradient, Adam's direction, the rule, all in registers.
 
-    slope_row      w = clip(keep * w - rate * adam(g - h mu))                    a first-layer row (inputs side by side)
-    mixing_row     w = w * exp(-rate * adam(g - h mu - dot)) / sum               a mixing row
+    slope_row                           w = clip(keep * w - rate * adam(g - h mu))     inputs side by side
+    mixing_dot, _factors, scale_row     w = w * exp(-rate * adam(g - h mu - dot)) / sum
 
-Each returns (change of w) . mu, by which the bias follows. Written as vector instructions: loops over so many arrays
-are more than the vectoriser takes, and these sum in the same order on every run.
+Each way ends with (change of w) . mu, by which the bias follows. Written as vector instructions: loops over so many
+arrays are more than the vectoriser takes, and these sum in the same order on every run.
 """
 
 from __future__ import annotations
