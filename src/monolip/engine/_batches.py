@@ -41,13 +41,16 @@ def next_rows(
     order: NDArray[np.int32], random: NDArray[np.uint64], clock: NDArray[np.int64], rows: NDArray[np.int64], count: int
 ) -> None:
     """The next `count` rows of the epoch; a new order whenever all have been seen."""
-    at = clock[1]
-    for lane in range(count):
+    at, done = clock[1], 0
+    while done < count:
         if at == order.size:
             shuffle(order, random, clock[2])
             at = 0
-        rows[lane] = order[at]
-        at += 1
+        part = order[at : at + count - done]
+        to = rows[done : done + part.size]
+        for i in range(part.size):
+            to[i] = part[i]
+        at, done = at + part.size, done + part.size
     clock[1] = at
     for lane in range(count, LANES):  # unused lanes repeat rows, so that means over lanes stay those of the batch
         rows[lane] = rows[lane % count]

@@ -43,7 +43,7 @@ from monolip.engine._training_layout import (
     WIDTH,
 )
 
-__all__ = ["backward", "forward", "update_means"]
+__all__ = ["backward", "collect_bins", "forward", "update_means"]
 
 FloatArray = NDArray[Any]
 Table = NDArray[np.int64]
@@ -65,7 +65,7 @@ def forward(data: Data, params: FloatArray, layers: Table, blocks: Table, lanes:
         if k == 0 and data.codes.shape[1] > 0:
             stride, width = layers[0, BIN_STRIDE], -(-layers[0, WIDTH] // PAD) * PAD
             at, held = layers[0, BINS_AT], blocks[0, COLUMNS]
-            bin_outputs(params, at, lanes.table, lanes.units, stride, data.codes, lanes.rows, data.x, held)
+            bin_outputs(params, at, lanes.table, lanes.base, lanes.units, stride, data.codes, lanes.rows, data.x, held)
             add_transposed(lanes.units, LANES, width, stride, acts, z_at, LANES)
         if k + 1 < layers.shape[0]:
             width, a_at = layers[k, WIDTH], layers[k + 1, INPUT_AT] * LANES
@@ -76,7 +76,7 @@ def forward(data: Data, params: FloatArray, layers: Table, blocks: Table, lanes:
 def backward(data: Data, layers: Table, blocks: Table, own: Stepped, lanes: Lanes) -> None:
     """own.gradient += gradient of all parameters; lanes.d (outputs, lanes) holds d loss / d outputs and is used up.
 
-    What the bins' table gets is left in own.bin_gradient, for all blocks of a batch together.
+    What the bins get is added to own.bin_sums.
     """
     params, g, acts, origin = own.params, own.gradient, lanes.acts, lanes.origin
     turned, d, spare = lanes.turned, lanes.d, lanes.spare
@@ -102,7 +102,7 @@ def backward(data: Data, layers: Table, blocks: Table, own: Stepped, lanes: Lane
             stride, padded = layers[0, BIN_STRIDE], -(-width // PAD) * PAD
             transpose(d, 0, padded, LANES, LANES, lanes.units, stride)
             at, held = layers[0, BINS_AT], blocks[0, COLUMNS]
-            bin_gradient(g, at, own.bin_gradient, lanes.units, stride, data.codes, lanes.rows, data.x, held)
+            bin_gradient(g, at, own.bin_sums, lanes.units, stride, data.codes, lanes.rows, data.x, held)
         if k > 0:
             z_at = layers[k - 1, OUTPUT_AT] * LANES
             unsort_lanes(acts, z_at, layers[k, INPUT_WIDTH], layers[k - 1, GROUP_SIZE], origin[z_at:], spare, d)
@@ -116,3 +116,17 @@ def update_means(layers: Table, acts: FloatArray, means: FloatArray, share: floa
         at = layers[k, INPUT_AT]
         for j in range(at, at + layers[k, INPUT_WIDTH]):
             means[j] += part * (lane_sum(acts, j * LANES) / means.dtype.type(LANES) - means[j])
+
+
+@compiled(fast=True, inner=True)
+def collect_bins(data: Data, layers: Table, own: Stepped) -> None:
+    """Add to own.gradient what own.bin_sums holds for it; slopes that step do the same on their way, see _bin_steps."""
+    at, stride, width, first = layers[0, BINS_AT], layers[0, BIN_STRIDE], layers[0, WIDTH], data.first_bins
+    for feature in range(first.size - 1):
+        for unit in range(width):
+            above, below = own.gradient[layers[0, BIAS_AT] + unit], own.gradient.dtype.type(0)
+            for k in range(first[feature], first[feature + 1]):
+                here = own.bin_sums[k * stride + unit]
+                above -= here
+                own.gradient[at + k * stride + unit] += data.bin_ends[1, k] * above + data.bin_ends[0, k] * below
+                below += here

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
-from monolip.engine._row_steps import KEEP, LIFT1, LIFT2, RATE, mixing_row, slope_column, slope_row
+from monolip.engine._emitter import RATE
+from monolip.engine._row_steps import mixing_dot, mixing_factors, scale_row, slope_row
 from monolip.engine._state import Stepped
 from monolip.engine._training_layout import (
     BIAS_AT,
-    BIN_STRIDE,
-    BINS_AT,
     COLUMN,
     COLUMNS,
     END_BLOCK,
@@ -27,46 +26,52 @@ from monolip.engine._training_layout import (
 )
 from monolip.engine._updates import adam_direction, centre, signed_step, through_cap
 
-__all__ = ["step_layer"]
+__all__ = ["step_biases", "step_weights"]
 
 FloatArray = NDArray[Any]
 Table = NDArray[np.int64]
 
 
 @compiled(fast=True, inner=True)
-def step_rows(b: int, mean_at: int, bias_at: int, blocks: Table, own: Stepped, first: bool) -> None:
+def step_rows(b: int, mean_at: int, bias_at: int, blocks: Table, own: Stepped, first: bool, sums: FloatArray) -> None:
     """Step a block's rows by the rule of their place; biases follow so that mean outputs stay."""
-    stride, columns, step = blocks[b, STRIDE], blocks[b, COLUMNS], own.step
+    stride, columns = blocks[b, STRIDE], blocks[b, COLUMNS]
+    if not first and own.raw.size == 0:
+        mix_rows(b, mean_at, bias_at, blocks, own, sums)
+        return
     for r in range(blocks[b, ROWS]):
         at = blocks[b, WEIGHT_AT] + r * stride
         h = own.gradient[bias_at + r]
         if first:
             moved = slope_row(
-                own.params, own.gradient, own.first_moment, own.second_moment, own.lower, own.upper, at, step,
+                own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, at, own.step,
                 own.means, mean_at, h, stride,
             )  # fmt: skip
-        elif own.raw.size > 0:
-            moved = _signed_row(at, at + columns, own, own.means[mean_at : mean_at + columns], h)
         else:
-            moved = mixing_row(
-                own.params, own.gradient, own.first_moment, own.second_moment, at, step, own.means, mean_at, h, columns
-            )
+            moved = _signed_row(at, at + columns, own, own.means[mean_at : mean_at + columns], h)
         own.params[bias_at + r] -= moved
 
 
 @compiled(fast=True, inner=True)
-def step_bins(layers: Table, own: Stepped) -> None:
-    """Step the slopes that lie bin by bin."""
-    at, stride, bias_at = layers[0, BINS_AT], layers[0, BIN_STRIDE], layers[0, BIAS_AT]
-    for i in range(own.moved.size):
-        own.moved[i] = 0
-    for k in range(own.bin_means.size):
-        slope_column(
-            own.params, own.gradient, own.first_moment, own.second_moment, own.lower, own.upper, at + k * stride,
-            own.step, own.gradient, own.moved, bias_at, own.bin_means[k], stride,
+def mix_rows(b: int, mean_at: int, bias_at: int, blocks: Table, own: Stepped, sums: FloatArray) -> None:
+    """Step a block's mixing rows, all of them in each of three passes: within one, rows need not wait for each other.
+
+    sums: room for four numbers a row.
+    """
+    rows, columns, stride, at = blocks[b, ROWS], blocks[b, COLUMNS], blocks[b, STRIDE], blocks[b, WEIGHT_AT]
+    for r in range(rows):
+        h, place = own.gradient[bias_at + r], at + r * stride
+        sums[3 * rows + r] = mixing_dot(own.params, own.gradient, place, own.step, own.means, mean_at, h, columns)
+    for r in range(rows):
+        h, place = own.gradient[bias_at + r], at + r * stride
+        mixing_factors(
+            own.params, own.first_moment, own.second_moment, own.gradient, place, own.step, own.means, mean_at, h,
+            columns, sums[3 * rows + r], sums, 3 * r,
         )  # fmt: skip
-    for r in range(layers[0, WIDTH]):
-        own.params[bias_at + r] -= own.moved[r]
+    for r in range(rows):
+        scale = sums.dtype.type(1) / sums[3 * r]
+        scale_row(own.params, at + r * stride, own.step, columns, scale)
+        own.params[bias_at + r] -= sums[3 * r + 1] * scale - sums[3 * r + 2]
 
 
 @compiled(fast=True, inner=True)
@@ -79,18 +84,18 @@ def _signed_row(at: int, end: int, own: Stepped, mean: FloatArray, h: float) -> 
 
 
 @compiled(fast=True, inner=True)
-def step_layer(
-    k: int, layers: Table, blocks: Table, own: Stepped, rate: float, bias_rate: float, decay: float, fix1: float,
-    fix2: float,
-) -> None:  # fmt: skip
-    """One step of layer k: rows by their rule, biases by Adam."""
-    bias_at, bias_end = layers[k, BIAS_AT], layers[k, BIAS_AT] + layers[k, WIDTH]
-    own.step[LIFT1], own.step[LIFT2], own.step[RATE], own.step[KEEP] = fix1, fix2, rate, 1.0 - rate * decay
+def step_weights(k: int, layers: Table, blocks: Table, own: Stepped, sums: FloatArray) -> None:
+    """One step of layer k's rows by their rule, all but slopes in bins. sums: room for four numbers a row."""
     for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK]):
-        step_rows(b, layers[k, INPUT_AT] + blocks[b, COLUMN], bias_at + blocks[b, ROW], blocks, own, k == 0)
-    if k == 0 and own.bin_means.size > 0:
-        step_bins(layers, own)
-    g, own.step[RATE] = own.gradient[bias_at:bias_end], bias_rate
+        mean_at, bias_at = layers[k, INPUT_AT] + blocks[b, COLUMN], layers[k, BIAS_AT] + blocks[b, ROW]
+        step_rows(b, mean_at, bias_at, blocks, own, k == 0, sums)
+
+
+@compiled(fast=True, inner=True)
+def step_biases(k: int, layers: Table, own: Stepped, rate: float) -> None:
+    """One step of layer k's biases by Adam; their gradient is used up, which the weights' steps need."""
+    bias_at, bias_end = layers[k, BIAS_AT], layers[k, BIAS_AT] + layers[k, WIDTH]
+    g, own.step[RATE] = own.gradient[bias_at:bias_end], rate
     adam_direction(g, own.first_moment[bias_at:bias_end], own.second_moment[bias_at:bias_end], own.step)
     for i in range(bias_at, bias_end):
         own.params[i] -= own.step[RATE] * own.gradient[i]

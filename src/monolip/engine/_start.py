@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._state import AHEAD, Data, Lanes, State, Stepped
-from monolip.engine._training_layout import BIAS_AT, BIN_STRIDE, LANES, PAD, WIDTH, TrainingLayout
+from monolip.engine._training_layout import BIAS_AT, BIN_STRIDE, BINS_AT, LANES, PAD, WIDTH, TrainingLayout
 from monolip.engine.losses import Loss
 
 __all__ = ["best_constant", "flat_box", "new_state", "start_params"]
@@ -78,13 +78,15 @@ def new_state(
     """All the arrays of training, allocated once. box: see `flat_box`. means: (d,), of the columns."""
     size, width, stride, n_bins = layout.size, layout.scratch, int(layout.layers[0, BIN_STRIDE]), len(layout.binned)
     block, outputs = (width + PAD) * LANES, int(layout.layers[-1, WIDTH])
-    own, moments = ("params", "gradient", "lower", "upper"), ("first_moment", "second_moment", "average")
+    own = ("params", "gradient", "lower", "upper", "first_moment", "second_moment", "average", "table", "bin_sums")
     arrays = _arena(
-        params.dtype, raw=size if signed else 0, means=width + PAD, **dict.fromkeys(own + moments, size),
+        params.dtype, **dict.fromkeys(own, size), raw=size if signed else 0, means=width + PAD,
         **dict.fromkeys(("acts", "d", "spare"), block), turned=block + PAD,
         y=data.y.shape[1] * LANES, weight=outputs * LANES, step=PAD,
-        bin_means=n_bins, moved=stride, units=LANES * stride, table=n_bins * stride, bin_gradient=n_bins * stride,
+        bin_means=n_bins, moved=stride, base=stride, units=LANES * stride,
     )  # fmt: skip
+    for name in ("table", "bin_sums"):  # apart from the slopes as the other arrays are, see `_arena`
+        arrays[name] = arrays[name][layout.layers[0, BINS_AT] :][: n_bins * stride]
     arrays["lower"][:], arrays["upper"][:], arrays["params"][:] = *box, params
     first = arrays["params"][: layout.layers[0, BIAS_AT]]  # padding is 0, and so is its box
     np.clip(first, box[0][: len(first)], box[1][: len(first)], out=first)
@@ -103,10 +105,12 @@ def _arena(dtype: np.dtype[Any], **sizes: int) -> dict[str, FloatArray]:
     """Arrays of zeros at fixed distances in one aligned piece of memory.
 
     Vectorised loops fall back to scalars where arrays come too close, and sum in another order then; with all
-    distances fixed and wide, the same seed gives the same bits in every process.
+    distances fixed and wide, the same seed gives the same bits in every process. Nor may they lie a multiple of 4096
+    bytes apart: what is written to one would hold up what is read from the other. Each comes seven lines later.
     """
-    gap = 1024 // dtype.itemsize
-    starts = list(accumulate((-(-size // gap) * gap + gap for size in sizes.values()), initial=0))
+    page, line = 4096 // dtype.itemsize, 64 // dtype.itemsize
+    lengths = [-(-size // page) * page + page + 7 * line for size in sizes.values()]
+    starts = list(accumulate(lengths, initial=0))
     raw = np.zeros(starts[-1] * dtype.itemsize + 64, np.uint8)
     start = -raw.ctypes.data % 64
     flat = raw[start : start + starts[-1] * dtype.itemsize].view(dtype)

@@ -43,7 +43,7 @@ class Stepped(NamedTuple):
     upper: FloatArray
     means: FloatArray
     bin_means: FloatArray  # of the columns that are bins
-    bin_gradient: FloatArray  # of the bins' table, (bins * stride); zero between steps
+    bin_sums: FloatArray  # gradient of the bins' table, (bins * stride), see _bin_steps; zero between steps
     moved: FloatArray  # how far the bins' steps move each unit's mean
     step: FloatArray  # constants of the step being done, see _row_steps
 
@@ -61,6 +61,7 @@ class Lanes(NamedTuple):
     rows: NDArray[np.int64]  # numbers of the block's rows, and of the next block's
     same: NDArray[np.int64]  # 0 .. 63, twice: rows of an array that holds just the block's
     table: FloatArray  # what the bins of a row add, by the number of the one partly filled: (bins * stride)
+    base: FloatArray  # and what they add besides, (stride,)
     units: FloatArray  # first-layer outputs or gradients as rows, (lanes, stride)
 
 

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._batches import block_forward, next_rows
-from monolip.engine._bins import bin_table, collect_bins
+from monolip.engine._bin_steps import step_bins, tabulate_bins
 from monolip.engine._compile import compiled
-from monolip.engine._gradient import backward, update_means
-from monolip.engine._layer_step import step_layer
+from monolip.engine._emitter import BETA1, BETA2, EPSILON, SHARE
+from monolip.engine._gradient import backward, collect_bins, update_means
+from monolip.engine._layer_step import step_biases, step_weights
 from monolip.engine._pointers import call_gradient, call_value
-from monolip.engine._row_steps import BETA1, BETA2, EPSILON
 from monolip.engine._state import Data, Lanes, State
 from monolip.engine._training_layout import BIAS_AT, BIN_STRIDE, BINS_AT, LANES, OUTPUT_AT, WIDTH
+from monolip.engine._updates import put_rates
 
 __all__ = ["run_steps", "total_loss"]
 
@@ -24,6 +25,28 @@ FloatArray = NDArray[Any]
 Table = NDArray[np.int64]
 WARM_STEPS = 20  # running means are plain averages at first, then move by MEAN_SHARE every MEAN_EVERY steps
 MEAN_SHARE, MEAN_EVERY = 0.08, 4
+
+
+@compiled(fast=True, inner=True)
+def make_table(data: Data, layers: Table, params: FloatArray, lanes: Lanes) -> None:
+    """The table of the bins for these parameters; while they step it is kept up, with the same bits."""
+    at, stride = layers[0, BINS_AT], layers[0, BIN_STRIDE]
+    tabulate_bins(params, at, params, stride, data.first_bins, data.bin_ends, lanes.table, lanes.base)
+
+
+@compiled(fast=True, inner=True)
+def follow(params: FloatArray, average: FloatArray, start: int, stop: int, share: float) -> None:
+    """The average moves by `share` towards the parameters."""
+    near, far = average[start:stop], params[start:stop]  # slices: places that count from 0 need no look at their sign
+    for i in range(near.size):
+        near[i] += share * (far[i] - near[i])
+
+
+@compiled(fast=True, inner=True)
+def clear(array: FloatArray, start: int, stop: int) -> None:
+    part = array[start:stop]
+    for i in range(part.size):
+        part[i] = 0
 
 
 @compiled(fast=True)
@@ -40,15 +63,17 @@ def run_steps(
     own, lanes = state.stepped, state.lanes
     out_at = layers[-1, OUTPUT_AT] * LANES
     outputs = lanes.acts[out_at : out_at + lanes.weight.size]
-    bins_at, stride = layers[0, BINS_AT], layers[0, BIN_STRIDE]
+    bins_at, bins_end = layers[0, BINS_AT], layers[0, BIAS_AT]
     one, last = h.dtype.type(1), layers.shape[0] - 1
     log1, log2, log7 = math.log(h[4]), math.log(h[5]), math.log(h[7])  # exp(t log b) costs a fraction of b ** t
     own.step[BETA1], own.step[BETA2], own.step[EPSILON] = h[4], h[5], h[6]
+    clear(own.gradient, bins_at, bins_end)
+    clear(own.bin_sums, 0, own.bin_sums.size)
+    make_table(data, layers, own.params, lanes)
     for _ in range(steps):
         t = state.clock[0]
-        for i in range(own.gradient.size):
-            own.gradient[i] = 0
-        bin_table(own.params, bins_at, stride, data.first_bins, data.bin_ends, lanes.table)
+        clear(own.gradient, 0, bins_at)  # that of bins becomes zero when they step
+        clear(own.gradient, bins_end, own.gradient.size)
         for start in range(0, batch_size, LANES):
             count = min(LANES, batch_size - start)
             next_rows(state.order, state.random, state.clock, lanes.rows, count)
@@ -57,20 +82,30 @@ def run_steps(
             backward(data, layers, blocks, own, lanes)
             if centred and start == 0 and (t < WARM_STEPS or t % MEAN_EVERY == 0):
                 update_means(layers, lanes.acts, own.means, 1.0 / (t + 1) if t < WARM_STEPS else MEAN_SHARE)
-        collect_bins(own.gradient, bins_at, stride, data.first_bins, data.bin_ends, own.bin_gradient)
         for k in range(layers[last, WIDTH]):
             if not np.isfinite(own.gradient[layers[last, BIAS_AT] + k]):
                 return False
         if not learn:
+            collect_bins(data, layers, own)
             return True
         fix1, fix2 = 1.0 / (1.0 - math.exp(log1 * (t + 1))), 1.0 / (1.0 - math.exp(log2 * (t + 1)))
+        own.step[SHARE] = (one - h[7]) / (1.0 - math.exp(log7 * (t + 1)))
         for k in range(last + 1):
             rate = h[0] if k == 0 else h[2] if k == last else h[1]
-            step_layer(k, layers, blocks, own, rate * schedule[t], h[3] * schedule[t], h[8], fix1, fix2)
+            put_rates(own.step, rate * schedule[t], h[8], fix1, fix2)
+            step_weights(k, layers, blocks, own, lanes.spare)
+            if k == 0 and bins_end > bins_at:
+                step_bins(
+                    own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, state.average,
+                    bins_at, own.step, layers[0, BIN_STRIDE], data.first_bins, data.bin_ends, lanes.table, lanes.base,
+                    own.bin_sums, bins_end, own.bin_means, own.moved,
+                )  # fmt: skip
+                for r in range(layers[0, WIDTH]):
+                    own.params[bins_end + r] -= own.moved[r]
+            step_biases(k, layers, own, h[3] * schedule[t])
         if h[7] > 0:
-            part = h.dtype.type((one - h[7]) / (1.0 - math.exp(log7 * (t + 1))))
-            for i in range(own.params.size):
-                state.average[i] += part * (own.params[i] - state.average[i])
+            follow(own.params, state.average, 0, bins_at, own.step[SHARE])  # that of bins follows when they step
+            follow(own.params, state.average, bins_end, own.params.size, own.step[SHARE])
         state.clock[0] = t + 1
     return True
 
@@ -83,7 +118,7 @@ def total_loss(
     """sum weight * loss over the rows of data in `index`."""
     total, n, out_at = 0.0, index.size, layers[-1, OUTPUT_AT] * LANES
     outputs = lanes.acts[out_at : out_at + lanes.weight.size]
-    bin_table(params, layers[0, BINS_AT], layers[0, BIN_STRIDE], data.first_bins, data.bin_ends, lanes.table)
+    make_table(data, layers, params, lanes)
     for start in range(0, n, LANES):
         count = min(LANES, n - start)
         for lane in range(LANES):

@@ -16,11 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
-from monolip.engine._row_steps import BETA1, BETA2, EPSILON, LIFT1, LIFT2
+from monolip.engine._emitter import BETA1, BETA2, EPSILON, KEEP, LIFT1, LIFT2, RATE, ROOT_A, ROOT_FLOOR, ROOT_SCALE
 
-__all__ = ["adam_direction", "centre", "signed_step", "through_cap"]
+__all__ = ["adam_direction", "centre", "put_rates", "signed_step", "through_cap"]
 
 FloatArray = NDArray[Any]
+
+
+@compiled(fast=True, inner=True)
+def put_rates(step: FloatArray, rate: float, decay: float, fix1: float, fix2: float) -> None:
+    """What the rows of a layer need to know; fix: 1 / (1 - beta^t). A rate of 0 makes both roots infinite."""
+    step[LIFT1], step[LIFT2], step[RATE], step[KEEP] = fix1, fix2, rate, 1.0 - rate * decay
+    eps, scale = np.float64(step[EPSILON]), np.float64(ROOT_A * fix1 * rate)
+    step[ROOT_SCALE], step[ROOT_FLOOR] = fix2 / (scale * scale), eps * eps / (scale * scale)
 
 
 @compiled(fast=True, inner=True)
