@@ -94,8 +94,19 @@ def _tables(inputs: InputTransform, i: int) -> _Tables:
 def fill_numeric(
     x: FloatArray, knots: FloatArray, pieces: FloatArray, missing: FloatArray, present: float, out: Any, first: int
 ) -> None:
-    """Clamped pieces in the order of PiecewiseLinear.evaluate: v + (x - k) * s, never fused, between low and high."""
+    """Clamped pieces in the order of PiecewiseLinear.evaluate: v + (x - k) * s, never fused, between low and high.
+
+    In most stretches all maps but one or two are flat: what they are there is copied.
+    """
     n_maps = pieces.shape[1]
+    flat = np.empty((pieces.shape[0], n_maps))
+    moving, counts = np.empty((pieces.shape[0], n_maps), np.int64), np.zeros(pieces.shape[0], np.int64)
+    for s in range(pieces.shape[0]):
+        for m in range(n_maps):
+            flat[s, m] = min(max(pieces[s, m, 1], pieces[s, m, 3]), pieces[s, m, 4])
+            if pieces[s, m, 2] != 0.0:
+                moving[s, counts[s]] = m
+                counts[s] += 1
     for row in range(x.size):
         value = x[row]
         if value != value:
@@ -111,6 +122,9 @@ def fill_numeric(
             else:
                 high = middle
         for m in range(n_maps):
+            out[row, first + m] = flat[low, m]
+        for k in range(counts[low]):
+            m = moving[low, k]
             away = min(max(value - pieces[low, m, 0], -_MAX), _MAX)
             y = pieces[low, m, 1] + away * pieces[low, m, 2]
             out[row, first + m] = min(max(y, pieces[low, m, 3]), pieces[low, m, 4])

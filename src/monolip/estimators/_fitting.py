@@ -107,7 +107,7 @@ def fit_network(
     )  # fmt: skip
     epochs = max(1, round(chosen.steps * recipe.batch_size / len(target.y)))
     history = (before.history if before else []) + recipe.history
-    held = HeldOut.of(recipe.problem, climbers, chosen.rung, target)
+    held = HeldOut.of(recipe.jury, climbers, chosen.rung, target)
     earlier = before.held_out if before else None
     held = held.after(earlier) if held else earlier
     return Fitted(network, boxes, shared, arrays, chosen, history, epochs, recipe.interrupted, held)

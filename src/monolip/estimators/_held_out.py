@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine.judging import outputs_of
-from monolip.engine.problem import Problem
 from monolip.estimators._climber import Climber
+from monolip.estimators._jury import Jury
 from monolip.estimators._targets import Target
 from monolip.estimators.calibration import Calibration, measure_calibration
 from monolip.output_link import OutputLink
@@ -32,13 +31,13 @@ class HeldOut:
     weight: FloatArray
 
     @classmethod
-    def of(cls, problem: Problem, climbers: Sequence[Climber], rung: int, target: Target) -> HeldOut | None:
+    def of(cls, jury: Jury, climbers: Sequence[Climber], rung: int, target: Target) -> HeldOut | None:
         """Of the members that a recipe trained, after a rung; None for a regressor, or where nothing was held out."""
         climbers = [climber for climber in climbers if climber.holdout is not None]
         if target.classes is None or not climbers:
             return None
-        f = np.concatenate([outputs_of(climber.network(rung), problem, climber.judged_on) for climber in climbers])
-        every = np.concatenate([problem.rows_kept(problem.places(climber.judged_on)) for climber in climbers])
+        f = np.concatenate([jury.outputs(climber, rung) for climber in climbers])
+        every = np.concatenate([jury.problem.rows_kept(jury.places(climber)) for climber in climbers])
         weight = np.ones(len(every)) if target.weight is None else target.weight[every]
         return cls(f.astype(np.float64), target.classes[every], weight)
 

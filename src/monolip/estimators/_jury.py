@@ -63,7 +63,7 @@ class Jury:
         if self.paired:
             parts = [self._of_two(*two, rung) for two in zip(climbers[::2], climbers[1::2], strict=True)]
         else:
-            parts = [self._loss(climber, self._outputs(climber, rung)) for climber in climbers]
+            parts = [self._loss(climber, self.outputs(climber, rung)) for climber in climbers]
         losses = np.concatenate(parts)
         self._losses.append(losses)
         self.curve.append(float((losses * self._weight).sum() / self._weight.sum()))
@@ -118,13 +118,18 @@ class Jury:
         return climbers[::2] if self.paired else climbers
 
     def _of_two(self, one: Climber, two: Climber, rung: int) -> FloatArray:
-        first, second = self._outputs(one, rung), self._outputs(two, rung)
+        first, second = self.outputs(one, rung), self.outputs(two, rung)
         single = (self._loss(one, first) + self._loss(one, second)) / 2
         both = self._loss(one, (first + second) / 2)
         return 2 * both - single + 2 * (single - both) / self.n_members
 
-    def _outputs(self, climber: Climber, rung: int) -> NDArray[np.floating]:
+    def outputs(self, climber: Climber, rung: int) -> NDArray[np.floating]:
+        """Of a member after a rung, on the rows it holds out."""
         return self._judged(climber).outputs(climber.network(rung))
+
+    def places(self, climber: Climber) -> NDArray[np.int32]:
+        """Where the problem keeps the rows that a member holds out."""
+        return self._judged(climber).places
 
     def _loss(self, climber: Climber, f: NDArray[np.floating]) -> FloatArray:
         losses = self._judged(climber).losses(f)
