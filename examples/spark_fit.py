@@ -1,6 +1,6 @@
 """Fit one network on Spark's executors: TorchDistributor starts torchrun's processes there, which run `train`.
 
-    python examples/spark_fit.py --table folder --loss logistic --increasing income --decreasing debt --processes 2
+    python examples/spark_fit.py --table folder --loss logistic --increasing debt --decreasing income --processes 2
 
 The table is a folder that all executors see, with x.npy (rows scaled to about 1), y.npy and names.txt (a name of a
 column of x a line); each process maps the files into memory and reads its own rows alone. Without --master the

@@ -2,7 +2,7 @@
 
     torchrun --standalone --nproc-per-node 2 examples/torchrun_fit.py --out network.safetensors
     torchrun --standalone --nproc-per-node 2 examples/torchrun_fit.py --table folder --loss logistic \\
-        --increasing income --decreasing debt --checkpoint fit.checkpoint
+        --increasing debt --decreasing income --checkpoint fit.checkpoint
 
 Started as `python examples/torchrun_fit.py` it is a single process, and comes to the same network up to rounding.
 The table is a folder with x.npy (rows scaled to about 1), y.npy and names.txt (a name of a column of x a line);

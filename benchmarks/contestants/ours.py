@@ -15,7 +15,7 @@ __all__ = ["PRESETS", "VARIANTS", "fit_ours", "warm_up"]
 # arguments that trade time for accuracy, and back
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "monolip_fast": ("monolip, fast", {"n_estimators": 1, "n_bins": 8}),
-    "monolip_4": ("monolip, 4 members", {"n_estimators": 4}),
+    "monolip_2": ("monolip, 2 members", {"n_estimators": 2}),
     "monolip_8": ("monolip, 8 members", {"n_estimators": 8}),
     "monolip_accurate": ("monolip, accurate", {"n_estimators": 8, "hidden_layer_sizes": (64, 64)}),
 }

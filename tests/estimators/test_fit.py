@@ -119,7 +119,7 @@ def test_a_warm_start_adds_members_and_keeps_those_there_are():
     after = [member[0].form.weights[0] for member in model.frozen_.members]
     assert len(after) == 4
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=False))
-    with pytest.raises(InputError, match="raise n_estimators, or set warm_start=False"):
+    with pytest.raises(InputError, match="raise n_estimators, to 5 or more, or set warm_start=False"):
         model.fit(X, y)
 
 

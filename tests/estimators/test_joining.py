@@ -35,6 +35,7 @@ def test_four_judge_few_rows_whatever_they_say(rng):
     model = MonotonicRegressor(random_state=0).fit(X, y)
     four = MonotonicRegressor(random_state=0, n_estimators=4).fit(X, y)
     assert {entry["member"] for entry in model.history_} == {0, 1, 2, 3}
+    assert model.n_estimators_ == 4
     assert np.array_equal(model.predict(X), four.predict(X))
 
 
@@ -104,14 +105,14 @@ def test_who_is_cut_short_on_the_way_is_left_out(rng, monkeypatch, how):
             model = MonotonicRegressor(random_state=0).fit(X, y)
     else:
         model = MonotonicRegressor(random_state=0, **limit).fit(X, y)
-    assert len(model.frozen_.members) == 2
+    assert len(model.frozen_.members) == model.n_estimators_ == 2
     assert np.isfinite(model.predict(X)).all()
 
 
 def test_a_warm_start_says_how_many(rng):
     X, y = quiet(rng)
     model = MonotonicRegressor(random_state=0, warm_start=True).fit(X, y)
-    with pytest.raises(InputError, match="got n_estimators=auto after 4; raise n_estimators"):
+    with pytest.raises(InputError, match="got n_estimators='auto' after 4; raise n_estimators, to 5 or more"):
         model.fit(X, y)
     assert len(model.set_params(n_estimators=5).fit(X, y).frozen_.members) == 5
 

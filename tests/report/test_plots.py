@@ -104,7 +104,7 @@ def test_a_history_adds_up_the_stretches_of_each_member(model):
     axis = plot_history(model)
     history = model.history_
     members = sorted({entry["member"] for entry in history})
-    assert [line.get_label() for line in axis.lines] == [f"member {m + 1}" for m in members]
+    assert [line.get_label() for line in axis.lines] == [f"member {m}" for m in members]
     for member, line in zip(members, axis.lines, strict=True):
         mine = [entry for entry in history if entry["member"] == member]
         steps, losses = np.cumsum([entry["n_steps"] for entry in mine]), [entry["holdout_loss"] for entry in mine]

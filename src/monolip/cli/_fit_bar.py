@@ -27,6 +27,7 @@ class FitBar:
         self.deadline = None if time_budget is None else time.monotonic() + time_budget
         self.lock, self.round, self.what = Lock(), (-1, False), ""
         self.members: dict[int, tuple[int, int]] = {}
+        self.seen = 0
         self.bar: Any = None
 
     def __enter__(self) -> Self:
@@ -72,7 +73,8 @@ class FitBar:
                 self.bar.reset(self.task, total=None, more="")
             self.members[job.member] = standing.step, standing.n_steps
             expected = self.n_members - DECIDING if follower else min(self.n_members, DECIDING)
-            expected = max(expected, len(self.members))  # some may have joined
+            self.seen = max(self.seen, len(self.members))  # there may be more than expected
+            expected = expected if follower else max(expected, self.seen)
             if standing.best_loss is not None:
                 self.loss = f"; loss {standing.best_loss:.4g}"
             more = f"left in this round{self.loss}{self._budget()}"

@@ -49,7 +49,7 @@ _MISSING = {
 @click.option(
     "--members",
     type=click.IntRange(1, 64),
-    help="Networks to average; default: 4 for few rows, 2 for many. 8 for accuracy.",
+    help="Networks to average; default: 4 below 2500 rows, else 2 or 4. 8 for accuracy.",
 )
 @click.option(
     "--split",

@@ -73,6 +73,12 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         self._know(Facts(fitted.history, fitted.n_iter, _capped(schema, promises), calibration))
         return self
 
+    @property
+    def n_estimators_(self) -> int:
+        """Members that were trained; those that stay at their additive starts are one function in the model."""
+        several = len(self.frozen_.members)
+        return several if several > 1 else max(1, len({entry["member"] for entry in self.history_}))
+
     def _know(self, facts: Facts) -> None:
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
 
@@ -96,7 +102,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         if schema != self._schema or asked_for <= len(fitted.arrays):
             raise InputError(
                 "warm_start keeps the members there are and adds more on the same columns; got n_estimators="
-                f"{self.n_estimators} after {len(fitted.arrays)}; raise n_estimators, or set warm_start=False."
+                f"{self.n_estimators!r} after {len(fitted.arrays)}; raise n_estimators, to {len(fitted.arrays) + 1} or "
+                "more, or set warm_start=False."
             )
         changed = [name for name, value in asked.items() if fitted.definition[name] != value]
         changed = changed or [name for name, value in same.items() if self._fitted_on.get(name) != value]

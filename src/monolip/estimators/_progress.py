@@ -46,10 +46,11 @@ class Display:
             if self.progress is None:
                 self.progress = _progress_line()
                 self.progress.start()
-            key = (job.rung, job.member, job.holdout is None)
+            bins = job.problem.layout.most_bins
+            key = (job.rung, job.member, job.holdout is None, bins)
             if key not in self.tasks:
                 rows = ", all rows" if job.holdout is None else ""
-                text = f"member {job.member}, decay {job.options.slope_decay:g}{rows}"
+                text = f"member {job.member}, {bins} bins, {job.options.n_steps} steps{rows}"
                 self.tasks[key] = self.progress.add_task(text, total=standing.n_steps, loss="")
             loss = "" if standing.best_loss is None else f"hold-out loss {standing.best_loss:.4g}"
             self.progress.update(self.tasks[key], completed=standing.step, loss=loss)

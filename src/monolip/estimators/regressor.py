@@ -68,6 +68,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             every prediction.
         certificate_: the same with everything an independent checker needs (docs/certificates.md); save it.
         history_: one entry per training. n_iter_: passes over the data of each member. Both are kept in files.
+        n_estimators_: members that were trained.
         n_features_in_, feature_names_in_: the columns seen in fit.
 
     Examples:

@@ -34,7 +34,7 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
         return axis
     for member, (steps, losses) in sorted(curves.items()):
         style = {"color": COLORS[member % len(COLORS)], "linestyle": DASHES[member % len(DASHES)]}
-        axis.plot(steps, losses, marker="o", markersize=4, label=f"member {member + 1}", **style)
+        axis.plot(steps, losses, marker="o", markersize=4, label=f"member {member}", **style)
     if max(steps[-1] for steps, _ in curves.values()) >= 8 * min(steps[0] for steps, _ in curves.values()):
         axis.set_xscale("log")  # stretches double
     axis.set_ylabel("hold-out loss")
@@ -44,10 +44,16 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
 
 
 def _curves(history: list[dict[str, Any]]) -> dict[int, tuple[list[int], list[float]]]:
-    """Steps so far and loss, by member; stretches without a loss are counted and not drawn."""
+    """Steps so far and loss, by member; stretches without a loss are counted and not drawn.
+
+    Of a race between numbers of bins the path that went on is drawn.
+    """
     curves: dict[int, tuple[list[int], list[float]]] = {}
     so_far: dict[int, int] = {}
+    bins = history[-1].get("n_bins") if history else None
     for entry in history:
+        if entry.get("n_bins") != bins:
+            continue
         member = int(entry["member"])
         so_far[member] = so_far.get(member, 0) + int(entry["n_steps"])
         if entry["holdout_loss"] is not None:
