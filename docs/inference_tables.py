@@ -36,9 +36,10 @@ headers look up whole numbers (counts, ages, codes) in tables and compute everyt
 (`n_estimators=1`, `n_bins=0`): "large" two hidden layers of the width named, chosen to stay within 600 weights, "small"
 the first of growing networks (from one hidden layer of 4 to two of 16) whose validation loss is within half a percent
 of the best model's. The default estimator (two or four members of 32-32, 2300 weights and more) and float64 headers
-were not timed. Trees without a label are their library's defaults; "few trees" are the first of growing ensembles (5 to
-100 trees of depth 3, 4 or 6, for LightGBM of 8, 16 or 31 leaves; learning rate 0.3) chosen as "small" is, or where none is
-good enough the most accurate of them. Every model keeps the same directions. Log-losses are of held-out rows, those of
+were not timed. Trees without a label are their library's defaults; "few trees" are the first of growing ensembles (5
+to 100 trees of depth 3, 4 or 6, for LightGBM of 8, 16 or 31 leaves; learning rate 0.3) chosen as "small" is, or where
+none is good enough the most accurate of them. Every model keeps the same directions. Log-losses are of held-out rows,
+those of
 headers of the network they hold in float64 ([what integers cost](#what-integers-cost)).
 
 {(chr(10) * 2).join(parts)}"""
