@@ -57,7 +57,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "8 bins": ({"n_bins": 8}, []),
     "32 bins": ({"n_bins": 32}, []),
     "64 bins": ({"n_bins": 64}, []),
-    "no early end of noise": ({}, [(_misfit.Misfit, "pairs", lambda _: True)]),
+    "no early end of noise": ({}, [(_misfit.Misfit, "is_noise", lambda _: False)]),
     "no longer paths": ({}, [(_fitting, "FURTHER", 0)]),
     "the strength of the lowest loss": ({}, [(_climber, "SURE", 0.0)]),
     "width 16": ({"hidden_layer_sizes": (16, 16)}, []),

@@ -200,7 +200,7 @@ def test_directions_without_a_root_are_right_to_a_millionth(dtype):
     )
 
 
-def test_squares_that_overflow_move_nothing():
+def test_squares_that_overflow_keep_weights_in_their_box():
     w, m, v, zeros = np.zeros((4, 16), np.float32)
     v[:], m[:] = np.inf, 1e19
     step = still(np.float32, 1e-8, 1.0, 1.0)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting
-from monolip.estimators._misfit import QUARTERS, Misfit, _quarters
+from monolip.estimators._misfit import CELLS, Misfit, _quarters
 from monolip.estimators._raw_column import RawColumn
 
 
@@ -18,7 +18,7 @@ def pairs_of(X, y, **settings) -> bool:
     class Watched(Misfit):
         def __init__(self, *given) -> None:
             super().__init__(*given)
-            found.append(Misfit.pairs(self))
+            found.append(not Misfit.is_noise(self))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("monolip.estimators._race.Misfit", Watched)
@@ -77,12 +77,47 @@ def test_scales_of_target_and_weights_change_nothing(rng):
 
 
 @pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[:, 3] + x[:, 0] * x[:, 1] * x[:, 2],
+        lambda x: np.sign(x[:, 0] * x[:, 1] * x[:, 2] * x[:, 3]),
+        lambda x: np.where(np.isnan(x[:, 4]), np.sign(x[:, 0]), -np.sign(x[:, 0])),
+    ],
+)
+def test_three_features_four_and_what_is_missing_are_found(rng, function):
+    X = rng.normal(size=(1000, 5))
+    X[rng.random(1000) < 0.8, 4] = np.nan
+    z = function(X)
+    assert pairs_of(X, z + 0.2 * rng.normal(size=1000))
+    assert pairs_of(X, rng.random(1000) < 1 / (1 + np.exp(-4 * z)))
+
+
+def test_a_product_of_three_is_learned(rng):
+    X = rng.normal(size=(3000, 4))
+    y = X[:, 3] + X[:, 0] * X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=3000)
+    for seed in range(4):
+        model = MonotonicRegressor(random_state=seed).fit(X[:1000], y[:1000])
+        assert np.mean((model.predict(X[1000:]) - y[1000:]) ** 2) < 0.6
+
+
+def test_a_start_that_is_too_coarse_for_one_feature_leaves_something(rng):
+    x = rng.normal(size=(1500, 1))
+    y = x[:, 0] ** 2 + 0.3 * rng.normal(size=1500)
+    model = MonotonicRegressor(n_bins=4, random_state=0).fit(x, y)
+    assert max(entry["n_steps"] for entry in model.history_) >= 100
+
+
+@pytest.mark.parametrize(
     ("values", "codes"),
     [
-        ([0, 0, 0, 0, 0, 1, 2, 3], 2),
+        ([0, 0, 0, 0, 0, 1, 2, 3], 3),
         ([5.0] * 8, 1),
         ([1, 2, 3, 4, 5, 6, 7, 8], 4),
-        ([np.nan] * 5 + [1, 2, 3], 2),
+        ([np.nan] * 5 + [1, 2, 3], 3),
+        ([np.nan] * 7 + [1], 2),
+        ([np.nan] * 8, 1),
+        ([0, 1, 1, 1, 1, 1, 1, 1], 2),
+        ([0, 0, 0, 0, 0, 0, 0, 1], 2),
         ([0, 1] * 4, 2),
     ],
 )
@@ -90,7 +125,7 @@ def test_values_that_are_equal_lie_in_one_quarter(values, codes):
     x = np.array(values, dtype=np.float64)
     found = _quarters(RawColumn("x", x), np.arange(len(x)), False)
     assert found.min() >= 0
-    assert found.max() < QUARTERS
+    assert found.max() < CELLS
     assert len(np.unique(found)) >= codes
     for value in np.unique(x):
         same = np.isnan(x) if np.isnan(value) else x == value
@@ -108,6 +143,6 @@ def test_a_path_that_loses_at_once_goes_on_where_two_features_cross(rng, monkeyp
     assert np.mean((model.predict(fresh) - true) ** 2) < 0.5 * np.var(true)
     noise = MonotonicRegressor(random_state=0).fit(X, X[:, 2] + rng.normal(size=200))
     steps = [entry["n_steps"] for entry in noise.history_]
-    monkeypatch.setattr(_fitting.Misfit, "pairs", lambda _: True)
+    monkeypatch.setattr(_fitting.Misfit, "is_noise", lambda _: False)
     longer = MonotonicRegressor(random_state=0).fit(X, X[:, 2] + rng.normal(size=200))
     assert sum(steps) < sum(entry["n_steps"] for entry in longer.history_)

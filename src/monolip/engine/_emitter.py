@@ -38,7 +38,7 @@ FAST = ("contract", "reassoc", "arcp", "afn", "nsz")
 # the last two: x is v times one plus the other, the bias of the moments removed
 BETA1, BETA2, EPSILON, LIFT1, LIFT2, RATE, KEEP, SHARE, ROOT_SCALE, ROOT_FLOOR = range(10)
 MAGIC, ROOT_A, ROOT_B, ROOT_C = 0x5F0B3C00, 0.49999425, 1.891, 3.0000243
-LARGEST = 0x7F000000  # 1.7e38: squares that overflowed count as this much, so that their weights stay where they are
+LARGEST = 0x7F000000  # 1.7e38: squares that overflowed count as this much; their weights stay in their box
 
 
 class Emitter:

@@ -88,7 +88,7 @@ def fit_network(
         dealt = np.random.default_rng(0)
         dealt.bit_generator.state = rng.bit_generator.state  # all paths of a fit hold out the same rows
         recipe = _recipe(problem, penalties(inputs), target, settings, dealt, started, on_progress)
-        recipe.misses_pairs = lambda start: Misfit(start, problem, table, schema).pairs()
+        recipe.leaves_noise = lambda start: Misfit(start, problem, table, schema).is_noise()
         return Path(inputs, boxes, recipe)
 
     kept: tuple[NetworkArrays, ...] = ()

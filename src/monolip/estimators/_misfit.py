@@ -1,4 +1,4 @@
-r"""What an additive start leaves over, and whether finer bins or pairs of features would explain it.
+r"""What an additive start leaves over, and whether finer bins, or features together, would explain it.
 
 Rows are cut into cells: stretches along a feature, rows of one value never apart, or what a few stretches of two
 features have in common. Where the start fits, what it leaves over (the slope g of the loss) adds up to about nothing
@@ -26,12 +26,15 @@ from monolip.estimators._tables import RawTable
 __all__ = ["Misfit"]
 
 FloatArray = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Codes = NDArray[np.intp]
 
 MAX_ROWS = 4096
 STRETCHES, FEWEST = 64, 8  # along a feature, and rows in each
 QUARTERS = 4  # stretches of a feature, or of its categories, that are crossed with those of another
-MOST_FEATURES = 32  # that are crossed with each other
+CELLS = QUARTERS + 1  # and what is missing
+MOST_FEATURES, MOST_PAIRS = 32, 80  # that are crossed with each other; pairs that are crossed with pairs
+CLEAR = 4.5  # standard deviations of one contrast
 SURE = 5.0  # standard deviations: there may be many features
 LEAST = 0.02  # of what the start leaves over: less is not worth finer bins
 
@@ -74,32 +77,67 @@ class Misfit:
         excess = statistic - len(cuts)
         return excess > SURE * math.sqrt(2 * len(cuts)) and excess > LEAST * len(x)
 
-    def pairs(self) -> bool:
-        """Whether two features together explain some of it, beyond chance; True where there is no telling."""
+    def is_noise(self) -> bool:
+        """Whether nothing explains what is left: no feature in quarters, no two of them, no three or four in halves.
+
+        False where there is no telling.
+        """
         if not self.says_something or len(self.table.columns) > MOST_FEATURES:
-            return True
+            return False
         columns = zip(self.table.columns, self.schema.categories, strict=True)
         codes = np.stack([_quarters(column, self.rows, kind is not None) for column, kind in columns])
-        cells = (codes[:, None, :] == np.arange(QUARTERS)[:, None]).reshape(-1, len(self.rows)).astype(np.float32)
         scale = max(float(np.abs(self.slope).max()), math.sqrt(float(self.spread.max())))  # squares may overflow
-        sums = (cells * (self.slope / scale).astype(np.float32)) @ cells.T
-        sizes = (cells * (self.spread / scale / scale).astype(np.float32)) @ cells.T
-        filled = sizes > 0
-        statistic = np.divide(np.square(sums), sizes, out=np.zeros_like(sums), where=filled)
-        pairs = (len(codes), QUARTERS, len(codes), QUARTERS)
-        total = statistic.reshape(pairs).sum(axis=(1, 3), dtype=np.float64)
-        number = filled.reshape(pairs).sum(axis=(1, 3))
-        return bool(np.triu(total - number > SURE * np.sqrt(2.0 * number), 1).any())
+        slope, spread = (self.slope / scale).astype(np.float32), (self.spread / scale / scale).astype(np.float32)
+        return not (_quarters_tell(codes, slope, spread) or _halves_tell(codes, slope, spread))
+
+
+def _quarters_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
+    """Whether the quarters of one feature, or those of two together, explain something. codes: (features, rows)."""
+    cells = (codes[:, None, :] == np.arange(CELLS)[:, None]).reshape(-1, len(slope)).astype(np.float32)
+    sums, sizes = (cells * slope) @ cells.T, (cells * spread) @ cells.T
+    filled = sizes > 0
+    statistic = np.divide(np.square(sums), sizes, out=np.zeros_like(sums), where=filled)
+    pairs = (len(codes), CELLS, len(codes), CELLS)
+    total = statistic.reshape(pairs).sum(axis=(1, 3), dtype=np.float64)
+    number = filled.reshape(pairs).sum(axis=(1, 3))
+    return bool((total - number > SURE * np.sqrt(2.0 * number)).any())
+
+
+def _halves_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
+    """Whether the signs of three or four features, multiplied, go along with what is left: pairs need not show that."""
+    n = len(codes)
+    above = np.stack([(codes >= cut).mean(axis=1) for cut in range(1, CELLS)])
+    cut = np.abs(above - 0.5).argmin(axis=0)  # as near to half of the rows as may be
+    signs = ((codes > cut[:, None]) - above[cut, np.arange(n)][:, None]).astype(np.float32)
+    first, second = np.triu_indices(n, 1)
+    pairs = signs[first] * signs[second]
+    members = np.zeros((len(first), n), bool)
+    members[np.arange(len(first)), first] = members[np.arange(len(first)), second] = True
+    if _contrasts_tell(pairs, signs, slope, spread, ~members):
+        return True
+    others = ~(members.astype(np.float32) @ members.T.astype(np.float32)).astype(bool)
+    return len(first) <= MOST_PAIRS and _contrasts_tell(pairs, pairs, slope, spread, others)
+
+
+def _contrasts_tell(one: Singles, other: Singles, slope: Singles, spread: Singles, apart: NDArray[np.bool_]) -> bool:
+    """Whether a product of two contrasts (contrasts, rows) that are apart goes along with what is left."""
+    sums, sizes = (one * slope) @ other.T, (np.square(one) * spread) @ np.square(other).T
+    return bool((apart & (np.square(sums) > CLEAR * CLEAR * sizes) & (sizes > 0)).any())
 
 
 def _quarters(column: RawColumn, rows: NDArray[np.int64], is_category: bool) -> Codes:
-    """Which quarter of its column a value lies in (values that are equal in the same one, missing ones in the last);
-    of categories the three most frequent, and all others."""
+    """Which quarter of its column a value lies in, values that are equal in the same one, missing ones in a fifth; of
+    categories the three most frequent, and all others."""
     if is_category:
         numbers = column.factors[1][rows]
         rank = np.argsort(np.argsort(-np.bincount(numbers), kind="stable"))
         return np.minimum(rank[numbers], QUARTERS - 1)
     x = column.at(rows)
     ascending = np.sort(x)
-    cuts = ascending[np.arange(1, QUARTERS) * len(x) // QUARTERS]
-    return np.searchsorted(np.unique(cuts), x, "left")
+    known = int(ascending.searchsorted(np.nan))
+    if known == 0:
+        return np.zeros(len(x), np.intp)
+    below = int(ascending[:known].searchsorted(ascending[known - 1]))  # values that are not the largest one
+    places = np.minimum(np.arange(1, QUARTERS) * known // QUARTERS, below - 1)
+    codes = np.searchsorted(np.unique(ascending[places]), x, "left") if below else np.zeros(len(x), np.intp)
+    return codes if known == len(x) else np.where(np.isnan(x), QUARTERS, codes)

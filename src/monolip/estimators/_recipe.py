@@ -6,7 +6,7 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
     decay     also stronger where the start needed a strong ridge penalty: both say how much noise there is
     stop      when a rung gains too little on the rows held out (see _jury), or after as many as rows earn; a path of
               few rows that still gains much at its end earns more, one whose first rung loses and whose start leaves
-              nothing over that two features explain together (see _misfit) ends there
+              nothing over that features explain (see _misfit) ends there
     members   of few rows each holds out another part, and up to eight judge; of many rows two by two hold out the same
               part, so that their average is judged. All take the network of the rung that was best for all together.
               Two that disagree much after some rungs are joined by two more, where their number is left to the fit
@@ -62,7 +62,7 @@ RATE = 0.16
 class Recipe:
     """rungs: the path; the last `unearned` of them only where it still gains much. penalty: (d,) relative ridge
     penalties of the start. folds: (n,) fold of each row, or None. most_members: as many may become of n_members.
-    misses_pairs: whether an additive start leaves something over that pairs of features explain.
+    leaves_noise: whether what an additive start leaves over is nothing that features explain.
 
     deadline: time.perf_counter() after which nothing new starts, or None. history: one entry per training, for users.
     """
@@ -77,7 +77,7 @@ class Recipe:
     n_threads: int = 1
     unearned: int = 0
     most_members: int = 0
-    misses_pairs: Callable[[Additive], bool] | None = None
+    leaves_noise: Callable[[Additive], bool] | None = None
     deadline: float | None = None
     on_progress: Callable[[Job, Progress], None] | None = None
     history: list[dict[str, object]] = field(default_factory=list)
@@ -144,9 +144,9 @@ class Recipe:
     def _is_noise(self) -> bool:
         """Whether few rows have lost by their first rung, and their start leaves nothing over to be learned."""
         jury, start = self.jury, self.probes[0].anchored.start
-        if self.has_many_rows or jury.quiet or start is None or self.misses_pairs is None:
+        if self.has_many_rows or jury.quiet or start is None or self.leaves_noise is None:
             return False
-        return len(jury.curve) == 2 and jury.curve[1] > jury.curve[0] and not self.misses_pairs(start)
+        return len(jury.curve) == 2 and jury.curve[1] > jury.curve[0] and self.leaves_noise(start)
 
     def _join(self) -> None:
         """Members that disagree much are joined by others, who climb as far as they did; then all of them judge."""

@@ -32,7 +32,9 @@ def can_sort_pairs(x: Tensor) -> bool:
 
 
 def sort_pairs(pairs: Tensor) -> Tensor:
-    """Each pair ascending; equal ones stay as they are, and so do their gradients. Shape: (..., 2) -> (..., 2).
+    """Each pair ascending; equal ones stay as they are, and so do their gradients, and so do pairs with a NaN.
+
+    Shape: (..., 2) -> (..., 2).
 
     Example:
         >>> sort_pairs(torch.tensor([[3.0, 1.0], [2.0, 5.0]]))
@@ -47,7 +49,7 @@ def sort_pairs(pairs: Tensor) -> Tensor:
 class _Exchange(Function):
     @staticmethod
     def forward(pairs: Tensor, ones_where: Tensor) -> Tensor:
-        bits = pairs.contiguous().view(ones_where.dtype)
+        bits = pairs.resolve_neg().contiguous().view(ones_where.dtype)
         first, second = bits.unbind(-1)
         different = (first ^ second).bitwise_and_(ones_where)
         out = torch.empty_like(bits)
