@@ -89,6 +89,11 @@ class Jury:
             return gain < WORTH * size and not self._beats(done, int(np.argmin(self.curve[:-1])))
         return done - best >= 2 or (gain < -WORSE * size and not (self.quiet or self.gained_much(best, MOST)))
 
+    def lost_at_once(self) -> bool:
+        """Whether few rows, with a start that is not that of a quiet table, were worse off after their first rung."""
+        short = len(self.curve) == 2 and self.anchored and not (self.many_rows or self.quiet)
+        return short and self.curve[1] > self.curve[0]
+
     def gained_much(self, rung: int, much: float = MUCH) -> bool:
         """Whether the start is left far behind after a rung."""
         return self.curve[0] - self.curve[rung] > much * abs(self.curve[0])

@@ -11,7 +11,7 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
               part, so that their average is judged. All take the network of the rung that was best for all together.
               Two that disagree much after some rungs are joined by two more, where their number is left to the fit
     finish    rows held out have done their work: every member trains once more with all rows, further where the path
-              was still gaining, else along the best rung again; members that follow see all rows from the start
+              was still gaining, else along the best rung again, not where many rows gained little; followers see all
 
 Everything is decided on rows held out inside the fit; nothing depends on anything a fit cannot see.
 """
@@ -47,6 +47,7 @@ NOISY = 3  # from this rung on decay is stronger where the start needed a strong
 USUAL, LEAST, MOST = 3.0, 0.2, 10.0
 QUIET = 1.0  # a start that needs less of a penalty than this says that there is hardly any noise
 PASSES = 4  # over many rows, before a path that gains little may end
+LITTLE = 0.05  # part of the loss gained by a path over many rows: less, and it ends without a finish
 RESERVED = 3  # a path of so many rungs keeps its last one for the finish
 EARNS = 0.05  # part of the loss: a last rung that gains this much earns another one
 DISAGREE = 3  # rungs after which two members are compared
@@ -108,7 +109,7 @@ class Recipe:
         self.climb(len(self.rungs))
         climbed = self._climbed
         chosen = self._chosen(climbed if self.folds is None else self.jury.best(), climbed)
-        if self.folds is not None and climbed < self._length:  # else nothing is left of the passes asked for
+        if climbed < self._length and self._is_finished(chosen.rung):  # else nothing is left of the passes asked for
             self._finish(self.probes, chosen)
         more = [] if self.is_out_of_time() else self.more(chosen, len(self.probes))
         return chosen, self.probes + more
@@ -120,7 +121,7 @@ class Recipe:
         """
         if not self.probes:
             probes = min(self.n_members, PROBES if self.has_many_rows else PROBES_FEW)
-            self.probes, self.strength = self._start(range(probes), STRENGTHS, self.folds is not None)
+            self.probes, self.strength = self._start(range(probes), self.folds is not None)
             self.jury.quiet = self.strength is not None and self.strength < QUIET
             if self.folds is not None:
                 self.jury.hear(self.probes)
@@ -143,10 +144,8 @@ class Recipe:
 
     def _is_noise(self) -> bool:
         """Whether few rows have lost by their first rung, and their start leaves nothing over to be learned."""
-        jury, start = self.jury, self.probes[0].anchored.start
-        if self.has_many_rows or jury.quiet or start is None or self.leaves_noise is None:
-            return False
-        return len(jury.curve) == 2 and jury.curve[1] > jury.curve[0] and self.leaves_noise(start)
+        start = self.probes[0].anchored.start if self.jury.lost_at_once() else None
+        return start is not None and self.leaves_noise is not None and self.leaves_noise(start)
 
     def _join(self) -> None:
         """Members that disagree much are joined by others, who climb as far as they did; then all of them judge."""
@@ -157,7 +156,7 @@ class Recipe:
             return
         climbed, before, self.n_members = self._climbed, self.n_members, self.most_members
         with self._interruptible():
-            joining = self._start(range(before, self.n_members), self._strengths, judged=True)[0]
+            joining = self._start(range(before, self.n_members), judged=True)[0]
             for number in range(climbed):
                 self._train(joining, number)
         if self.is_out_of_time():
@@ -186,10 +185,14 @@ class Recipe:
 
     def _chosen(self, best: int, climbed: int) -> Chosen:
         steps, learned = sum(rung.steps for rung in self.rungs[:best]), self._has_learned()
-        if self.folds is None or best == 0 or best < climbed or climbed == self._length:
+        if best == 0 or best < climbed or climbed == self._length or not self._is_finished(best):
             return Chosen(best, self.strength, steps, None, learned)
         further = best if best == self._judged and self.jury.gained_last(STILL) else best - 1
         return Chosen(best, self.strength, steps + self.rungs[further].steps, further, learned)
+
+    def _is_finished(self, best: int) -> bool:
+        """Whether all rows are trained on in the end: of many, what gained little gains nothing by some more."""
+        return self.folds is not None and (not self.has_many_rows or self.jury.gained_much(best, LITTLE))
 
     @property
     def _judged(self) -> int:
@@ -220,7 +223,7 @@ class Recipe:
         return found
 
     def _followers(self, chosen: Chosen, start: int) -> list[Climber]:
-        climbers, _ = self._start(range(start, self.n_members), self._strengths, judged=False)
+        climbers, _ = self._start(range(start, self.n_members), judged=False)
         for number in range(chosen.rung):
             self._train(climbers, number)
             if self.is_out_of_time() and number + 1 < chosen.rung:
@@ -229,16 +232,12 @@ class Recipe:
             self._finish(climbers, chosen)
         return climbers
 
-    def _start(self, members: Sequence[int], tried: Sequence[float], judged: bool) -> Started:
-        """Members at their starts; who is not judged learns from all rows."""
+    def _start(self, members: Sequence[int], judged: bool) -> Started:
+        """Members at their starts, of the strength found if one was; who is not judged learns from all rows."""
+        tried = STRENGTHS if self.strength is None else (self.strength,)
         dealt = [(member // 2 if self.paired else member) if judged else None for member in members]
         rows = [self._hands.of(fold) for fold in dealt]
         return start_members(self.problem, members, rows, self.penalty, tried, judged)
-
-    @property
-    def _strengths(self) -> tuple[float, ...]:
-        """Of the start: what was found for the first members, once it was."""
-        return STRENGTHS if self.strength is None else (self.strength,)
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
