@@ -1,0 +1,66 @@
+"""What rows that are the same are worth: folds that may part them, and folds that keep them together.
+
+    MONOLIP_DATA=../shared/data python benchmarks/duplicates.py [--sets wine_quality] [--repeats 2]
+
+A table with many equal rows rewards learning them by heart: the row to be predicted has often been seen. Every
+contestant is judged twice on 5 folds, rows dealt at random as in accuracy.py, and all rows with equal features in one
+fold; nothing else differs. Writes benchmarks/results/duplicates.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, KFold
+
+from contestants import CONTESTANTS, Task
+from contestants.ours import warm_up
+from contestants.task import main_error
+from record import record
+from suite_data import read_set
+
+NAMES = ("monolip", "monolip_8", "lightgbm", "xgboost")
+FOLDS = 5
+
+
+def one_set(name: str, repeats: int) -> dict[str, Any]:
+    """Mean errors by kind of fold and contestant, and the share of rows whose features another row has as well."""
+    X, y, facts = read_set(name)
+    classes = facts["task"] == "binary"
+    groups = X.groupby(list(X.columns), sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    found: dict[str, Any] = {"rows": len(X), "equal_to_another": float((np.bincount(groups)[groups] > 1).mean())}
+    for kind in ("at_random", "kept_together"):
+        errors: dict[str, list[float]] = {contestant: [] for contestant in NAMES}
+        for repeat in range(repeats):
+            dealer = {"n_splits": FOLDS, "shuffle": True, "random_state": 100 + repeat}
+            folds = KFold(**dealer) if kind == "at_random" else GroupKFold(**dealer)
+            for fold, (train, test) in enumerate(folds.split(X, y, groups)):
+                table = X.iloc[train].reset_index(drop=True)
+                task = Task(table, y[train], facts["monotonic_cst"], classes, 10 * repeat + fold)
+                for contestant in NAMES:
+                    predict = CONTESTANTS[contestant].fit(task)
+                    errors[contestant].append(main_error(y[test], predict(X.iloc[test]), classes))
+        found[kind] = {contestant: float(np.mean(each)) for contestant, each in errors.items()}
+        print(name, kind, {c: round(e, 4) for c, e in found[kind].items()}, flush=True)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sets", default="wine_quality")
+    parser.add_argument("--repeats", type=int, default=2)
+    arguments = parser.parse_args()
+    warm_up()
+    found = {name: one_set(name, arguments.repeats) for name in arguments.sets.split(",")}
+    packages = ("monolip", "lightgbm", "xgboost", "numpy", "scikit-learn")
+    print(record("duplicates", found, packages, repeats=arguments.repeats))
+
+
+if __name__ == "__main__":
+    main()
