@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 Table = Callable[[Iterable[str], Iterable[Iterable[Any]]], str]
+OURS = ("monolip", "monolip_8")
 
 
 def accuracy(data: dict[str, Any], table: Table) -> str:
@@ -40,6 +41,24 @@ are geometric means (in brackets: without our best data set). Wrong steps: rando
 {_verdict(results)}
 
 {_errors_by_set(results, table)}"""
+
+
+def duplicates(data: dict[str, Any]) -> str:
+    """What equal rows are worth, a sentence for each data set."""
+    parts = []
+    for name, found in data["results"].items():
+        ratios = {
+            kind: [found[kind][ours] / min(found[kind][peer] for peer in ("lightgbm", "xgboost")) for ours in OURS]
+            for kind in ("at_random", "kept_together")
+        }
+        apart, together = ratios["at_random"], ratios["kept_together"]
+        parts.append(
+            f"Of {name} {found['equal_to_another']:.0%} of the rows have features that another row has as well. Dealt "
+            f"at random to folds, as above, our error is {apart[0]:.3f} of the better of LightGBM and XGBoost "
+            f"({apart[1]:.3f} with 8 members); with equal rows in one fold it is {together[0]:.3f} ({together[1]:.3f}):"
+            " trees learn rows by heart that come again."
+        )
+    return f"`{data['command']}`: " + " ".join(parts)
 
 
 def _verdict(results: dict[str, Any]) -> str:

@@ -206,7 +206,8 @@ def _accuracy_tables(name: str = "accuracy_tables") -> Any:
 
 
 def accuracy() -> str:
-    return str(_accuracy_tables().accuracy(load("accuracy"), table))
+    text = str(_accuracy_tables().accuracy(load("accuracy"), table))
+    return f"{text}\n\n{_accuracy_tables().duplicates(load('duplicates'))}" if exists("duplicates") else text
 
 
 def fit_time() -> str:
