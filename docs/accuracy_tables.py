@@ -55,8 +55,8 @@ def duplicates(data: dict[str, Any]) -> str:
         parts.append(
             f"Of {name} {found['equal_to_another']:.0%} of the rows have features that another row has as well. Dealt "
             f"at random to folds, as above, our error is {apart[0]:.3f} of the better of LightGBM and XGBoost "
-            f"({apart[1]:.3f} with 8 members); with equal rows in one fold it is {together[0]:.3f} ({together[1]:.3f}):"
-            " trees learn rows by heart that come again."
+            f"({apart[1]:.3f} with 8 members); with equal rows in one fold it is {together[0]:.3f} ({together[1]:.3f})"
+            + (": trees learn rows by heart that come again." if together[0] < apart[0] else ".")
         )
     return f"`{data['command']}`: " + " ".join(parts)
 

@@ -51,7 +51,7 @@ def test_members_that_stay_at_their_starts_are_one_in_the_model(rng):
     mean = np.mean(starts, axis=0)
     assert np.allclose(trunk.form.weights[0] / y.std(), mean, rtol=0.01, atol=1e-12)
     model.set_params(n_estimators=6).fit(X, y)  # those there were still count one by one
-    assert len(model._fitted.arrays) == 6
+    assert len(model._fitted.arrays) == model.n_estimators_ == 6
     assert model.certificate_ is not None
 
 

@@ -82,6 +82,7 @@ def test_scales_of_target_and_weights_change_nothing(rng):
         lambda x: x[:, 3] + x[:, 0] * x[:, 1] * x[:, 2],
         lambda x: np.sign(x[:, 0] * x[:, 1] * x[:, 2] * x[:, 3]),
         lambda x: np.where(np.isnan(x[:, 4]), np.sign(x[:, 0]), -np.sign(x[:, 0])),
+        lambda x: np.sin(2 * (x[:, 0] + x[:, 1] + x[:, 2])),
     ],
 )
 def test_three_features_four_and_what_is_missing_are_found(rng, function):

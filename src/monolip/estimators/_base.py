@@ -69,6 +69,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         self._fitted: Fitted | None = fitted if self.warm_start else None
         self._fitted_on = same
         self._adopt(fitted.network, schema, predictor)
+        self._n_trained = len(fitted.arrays)
         calibration = fitted.held_out.calibration(target.link) if fitted.held_out else None
         self._know(Facts(fitted.history, fitted.n_iter, _capped(schema, promises), calibration))
         return self
@@ -76,8 +77,10 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     @property
     def n_estimators_(self) -> int:
         """Members that were trained; those that stay at their additive starts are one function in the model."""
-        several = len(self.frozen_.members)
+        several = self._n_trained or len(self.frozen_.members)
         return several if several > 1 else max(1, len({entry["member"] for entry in self.history_}))
+
+    _n_trained: int | None = None
 
     def _know(self, facts: Facts) -> None:
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
@@ -85,7 +88,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
         require_certifiable(network)
         self.frozen_, self._schema = network, schema
-        self._certificate = None
+        self._certificate = self._n_trained = None
         self.n_features_in_ = schema.n_raw
         if schema.named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)

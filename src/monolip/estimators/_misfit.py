@@ -33,7 +33,8 @@ MAX_ROWS = 4096
 STRETCHES, FEWEST = 64, 8  # along a feature, and rows in each
 QUARTERS = 4  # stretches of a feature, or of its categories, that are crossed with those of another
 CELLS = QUARTERS + 1  # and what is missing
-MOST_FEATURES, MOST_PAIRS = 32, 80  # that are crossed with each other; pairs that are crossed with pairs
+MOST_FEATURES, MOST_OUTER = 32, 16  # that are crossed with each other; also by their outer quarters
+MOST_PAIRS = 80  # that are crossed with pairs: those of 13 features
 CLEAR = 4.5  # standard deviations of one contrast
 SURE = 5.0  # standard deviations: there may be many features
 LEAST = 0.02  # of what the start leaves over: less is not worth finer bins
@@ -104,19 +105,36 @@ def _quarters_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
 
 
 def _halves_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
-    """Whether the signs of three or four features, multiplied, go along with what is left: pairs need not show that."""
+    """Whether contrasts of three or four features, multiplied, go along with what is left: pairs need not show that.
+
+    A contrast is high against low; of not too many features also the outer quarters against the inner ones.
+    """
     n = len(codes)
     above = np.stack([(codes >= cut).mean(axis=1) for cut in range(1, CELLS)])
     cut = np.abs(above - 0.5).argmin(axis=0)  # as near to half of the rows as may be
     signs = ((codes > cut[:, None]) - above[cut, np.arange(n)][:, None]).astype(np.float32)
-    first, second = np.triu_indices(n, 1)
-    pairs = signs[first] * signs[second]
-    members = np.zeros((len(first), n), bool)
-    members[np.arange(len(first)), first] = members[np.arange(len(first)), second] = True
-    if _contrasts_tell(pairs, signs, slope, spread, ~members):
+    pairs, members = _pairs(signs, np.arange(n))
+    outer = ((codes == 0) | (codes == QUARTERS - 1)).astype(np.float32)
+    outer -= outer.mean(axis=1, keepdims=True)
+    several = (pairs, members, signs, np.arange(n))
+    if n <= MOST_OUTER:
+        both, owners = np.concatenate([signs, outer]), np.tile(np.arange(n), 2)
+        several = (*_pairs(both, owners), both, owners)
+    products, taken, contrasts, owners = several
+    if _contrasts_tell(products, contrasts, slope, spread, ~taken[:, owners]):
         return True
-    others = ~(members.astype(np.float32) @ members.T.astype(np.float32)).astype(bool)
-    return len(first) <= MOST_PAIRS and _contrasts_tell(pairs, pairs, slope, spread, others)
+    apart = ~(members.astype(np.float32) @ members.T.astype(np.float32)).astype(bool)
+    return len(pairs) <= MOST_PAIRS and _contrasts_tell(pairs, pairs, slope, spread, apart)
+
+
+def _pairs(contrasts: Singles, owners: Codes) -> tuple[Singles, NDArray[np.bool_]]:
+    """Products of contrasts of two features, and which features these are: (pairs, rows), (pairs, features)."""
+    first, second = np.triu_indices(len(contrasts), 1)
+    two = owners[first] != owners[second]
+    first, second = first[two], second[two]
+    members = np.zeros((len(first), int(owners.max()) + 1), bool)
+    members[np.arange(len(first)), owners[first]] = members[np.arange(len(first)), owners[second]] = True
+    return contrasts[first] * contrasts[second], members
 
 
 def _contrasts_tell(one: Singles, other: Singles, slope: Singles, spread: Singles, apart: NDArray[np.bool_]) -> bool:

@@ -47,7 +47,7 @@ NOISY = 3  # from this rung on decay is stronger where the start needed a strong
 USUAL, LEAST, MOST = 3.0, 0.2, 10.0
 QUIET = 1.0  # a start that needs less of a penalty than this says that there is hardly any noise
 PASSES = 4  # over many rows, before a path that gains little may end
-LITTLE = 0.05  # part of the loss gained by a path over many rows: less, and it ends without a finish
+LITTLE, FEW_PARTS = 0.05, 8  # a path over many rows that gains less leaves one of so many parts of them out
 RESERVED = 3  # a path of so many rungs keeps its last one for the finish
 EARNS = 0.05  # part of the loss: a last rung that gains this much earns another one
 DISAGREE = 3  # rungs after which two members are compared
@@ -192,7 +192,8 @@ class Recipe:
 
     def _is_finished(self, best: int) -> bool:
         """Whether all rows are trained on in the end: of many, what gained little gains nothing by some more."""
-        return self.folds is not None and (not self.has_many_rows or self.jury.gained_much(best, LITTLE))
+        parts = 0 if self.folds is None or not self.has_many_rows else int(self.folds.max()) + 1
+        return self.folds is not None and (parts < FEW_PARTS or self.jury.gained_much(best, LITTLE))
 
     @property
     def _judged(self) -> int:

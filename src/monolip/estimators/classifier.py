@@ -64,7 +64,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         classes_: the labels, in the order of predict_proba's columns.
         calibration_: how far probabilities were from frequencies on rows held out in fit (each member on its own,
             before it was finished with all rows); None where nothing was held out, and after recalibrate.
-        history_, n_iter_, n_features_in_, feature_names_in_: as in MonotonicRegressor.
+        history_, n_iter_, n_estimators_, n_features_in_, feature_names_in_: as in MonotonicRegressor.
 
     Examples:
         >>> import numpy as np

@@ -28,7 +28,7 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
         )
     axis = one_axis(axis, 5.4, 3.4)
     axis.set_xlabel("training steps")
-    curves = _curves(model.history_)
+    curves = _curves(_taken(model))
     if not curves:
         axis.text(0.5, 0.5, "no rows were held out", transform=axis.transAxes, ha="center", va="center")
         return axis
@@ -43,17 +43,21 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
     return axis
 
 
-def _curves(history: list[dict[str, Any]]) -> dict[int, tuple[list[int], list[float]]]:
-    """Steps so far and loss, by member; stretches without a loss are counted and not drawn.
+def _taken(model: Any) -> list[dict[str, Any]]:
+    """Of a race between numbers of bins the path that the model comes from."""
+    tried = {entry.get("n_bins") for entry in model.history_}
+    if len(tried) < 2 or None in tried:
+        return list(model.history_)
+    maps = [len(column.maps) - 1 for column in model.frozen_.inputs.columns if hasattr(column, "maps")]
+    bins = min(tried, key=lambda number: abs(number - max(maps, default=0)))
+    return [entry for entry in model.history_ if entry["n_bins"] == bins]
 
-    Of a race between numbers of bins the path that went on is drawn.
-    """
+
+def _curves(history: list[dict[str, Any]]) -> dict[int, tuple[list[int], list[float]]]:
+    """Steps so far and loss, by member; stretches without a loss are counted and not drawn."""
     curves: dict[int, tuple[list[int], list[float]]] = {}
     so_far: dict[int, int] = {}
-    bins = history[-1].get("n_bins") if history else None
     for entry in history:
-        if entry.get("n_bins") != bins:
-            continue
         member = int(entry["member"])
         so_far[member] = so_far.get(member, 0) + int(entry["n_steps"])
         if entry["holdout_loss"] is not None:
