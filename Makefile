@@ -77,6 +77,6 @@ paper-fast: $(STAMP)
 bench: $(STAMP)
 	$(PIP) --no-deps monotonicnetworks==1.5.1
 	$(PIP) lightgbm xgboost catboost pyarrow treelite tl2cgen onnxruntime
-	for name in duplicates ulp_steps initialisation overhead training_speed predict_speed cold_start growth fit_time ablation random_tables fixed_point robustness violations inference; do $(PY) benchmarks/$$name.py || exit 1; done
+	for name in duplicates free_branch ulp_steps initialisation overhead training_speed predict_speed cold_start growth fit_time ablation random_tables fixed_point robustness violations inference; do $(PY) benchmarks/$$name.py || exit 1; done
 	$(PY) benchmarks/accuracy.py --repeats 1 --jobs $(JOBS) --resume
 	for page in make_tables readme_table scale_tables make_violations robustness_tables; do $(PY) docs/$$page.py || exit 1; done
