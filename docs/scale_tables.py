@@ -117,16 +117,24 @@ BLOCKS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
 }
 
 
-def main() -> None:
+def updated() -> dict[str, str]:
+    """Every page with its tables made anew, by its path under docs."""
+    pages: dict[str, str] = {}
     for name, (page, result, make) in BLOCKS.items():
         source = RESULTS / f"{result}.json"
         if not source.exists():
             continue
-        path = DOCS / page
+        text = pages.get(page) or (DOCS / page).read_text()
         block = f"<!-- {name} -->\n{make(json.loads(source.read_text()))}\n<!-- /{name} -->"
-        before, _, after = re.split(rf"(<!-- {name} -->\n.*?<!-- /{name} -->)", path.read_text(), flags=re.S)
-        path.write_text(before + block + after)
-        print(f"{name}: {path.relative_to(DOCS.parent)}")
+        before, _, after = re.split(rf"(<!-- {name} -->\n.*?<!-- /{name} -->)", text, flags=re.S)
+        pages[page] = before + block + after
+    return pages
+
+
+def main() -> None:
+    for page, text in updated().items():
+        (DOCS / page).write_text(text)
+        print(page)
 
 
 if __name__ == "__main__":

@@ -109,6 +109,13 @@ def test_the_benchmark_page_is_generated_from_the_committed_results() -> None:
     assert names["main"]() == (ROOT / "docs/benchmarks.md").read_text(), "run: python docs/make_tables.py"
 
 
+def test_the_tables_of_scale_are_generated_from_the_committed_results() -> None:
+    names: dict[str, Any] = {"__name__": "scale_tables", "__file__": str(ROOT / "docs/scale_tables.py")}
+    exec(compile((ROOT / "docs/scale_tables.py").read_text(), "scale_tables.py", "exec"), names)
+    for page, text in names["updated"]().items():
+        assert text == (ROOT / "docs" / page).read_text(), "run: python docs/scale_tables.py"
+
+
 def test_the_table_of_the_readme_is_generated_from_the_committed_results() -> None:
     names: dict[str, Any] = {"__name__": "readme_table", "__file__": str(ROOT / "docs/readme_table.py")}
     exec(compile((ROOT / "docs/readme_table.py").read_text(), "readme_table.py", "exec"), names)

@@ -113,18 +113,17 @@ def _halves_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
     above = np.stack([(codes >= cut).mean(axis=1) for cut in range(1, CELLS)])
     cut = np.abs(above - 0.5).argmin(axis=0)  # as near to half of the rows as may be
     signs = ((codes > cut[:, None]) - above[cut, np.arange(n)][:, None]).astype(np.float32)
-    pairs, members = _pairs(signs, np.arange(n))
-    outer = ((codes == 0) | (codes == QUARTERS - 1)).astype(np.float32)
-    outer -= outer.mean(axis=1, keepdims=True)
-    several = (pairs, members, signs, np.arange(n))
+    contrasts, owners = signs, np.arange(n)
     if n <= MOST_OUTER:
-        both, owners = np.concatenate([signs, outer]), np.tile(np.arange(n), 2)
-        several = (*_pairs(both, owners), both, owners)
-    products, taken, contrasts, owners = several
-    if _contrasts_tell(products, contrasts, slope, spread, ~taken[:, owners]):
+        outer = ((codes == 0) | (codes == QUARTERS - 1)).astype(np.float32)
+        contrasts, owners = np.concatenate([signs, outer - outer.mean(axis=1, keepdims=True)]), np.tile(owners, 2)
+    pairs, taken = _pairs(contrasts, owners)
+    if _contrasts_tell(pairs, contrasts, slope, spread, ~taken[:, owners]):
         return True
-    apart = ~(members.astype(np.float32) @ members.T.astype(np.float32)).astype(bool)
-    return len(pairs) <= MOST_PAIRS and _contrasts_tell(pairs, pairs, slope, spread, apart)
+    if n * (n - 1) // 2 > MOST_PAIRS:
+        return False
+    pairs, taken = _pairs(signs, np.arange(n))
+    return _contrasts_tell(pairs, pairs, slope, spread, ~(taken @ taken.T))
 
 
 def _pairs(contrasts: Singles, owners: Codes) -> tuple[Singles, NDArray[np.bool_]]:
