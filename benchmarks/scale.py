@@ -14,7 +14,8 @@ is shared. disk_seconds is what remains of predict_stream without the network: p
 the same predictions, a batch at a time; all from and to the page cache. The fields uncached_* are of files that the
 cache was told to forget (posix_fadvise): uncached_disk_seconds is the disk alone, which reads every byte of the files
 and writes as many as the predictions have, with fsync; uncached_copy_seconds is pyarrow on it, and uncached_predict is
-predict_stream. Megabytes are 10^6 bytes. (A virtual disk may have a cache of its own below; nobody sees that here.)
+predict_stream. Fields with exact in their names are predict_stream(exact=True), the network in integers. Megabytes are
+10^6 bytes. (A virtual disk may have a cache of its own below; nobody sees that here.)
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def measure(n: int, folder: Path, verbose: int) -> dict[str, Any]:
 
     files = json.loads((folder / f"files-{n}.json").read_text())
     warm = np.random.default_rng(0).standard_normal((300, 3))
-    MonotonicRegressor(n_estimators=1, max_iter=1, random_state=0).fit(warm, warm[:, 0]).predict(warm)
+    warmed = MonotonicRegressor(n_estimators=1, max_iter=1, random_state=0).fit(warm, warm[:, 0])
+    warmed.predict(warm), warmed.predict(warm, exact=True)
     model = MonotonicRegressor(monotonic_cst={"x0": 1}, random_state=0, verbose=verbose)
     begun, busy = time.perf_counter(), time.process_time()
     model.fit_stream(files, "y")
@@ -91,6 +93,10 @@ def measure(n: int, folder: Path, verbose: int) -> dict[str, Any]:
     begun, busy = time.perf_counter(), time.process_time()
     model.predict_stream(files, folder / f"predictions-{n}.parquet")
     predict, predict_busy = time.perf_counter() - begun, time.process_time() - busy
+    begun, busy = time.perf_counter(), time.process_time()
+    model.predict_stream(files, folder / "exact.parquet", exact=True)
+    exact, exact_busy = time.perf_counter() - begun, time.process_time() - busy
+    (folder / "exact.parquet").unlink()
     predict_highest = _highest()
     begun, busy = time.perf_counter(), time.process_time()
     copy(files, folder / f"predictions-{n}.parquet", folder / "copy.parquet")
@@ -111,6 +117,9 @@ def measure(n: int, folder: Path, verbose: int) -> dict[str, Any]:
         "predict_seconds": round(predict, 2),
         "predict_rows_per_second": round(n / predict),
         "predict_cpu_us_per_row": round(1e6 * predict_busy / n, 3),
+        "exact_seconds": round(exact, 2),
+        "exact_rows_per_second": round(n / exact),
+        "exact_cpu_us_per_row": round(1e6 * exact_busy / n, 3),
         "predict_peak_mib": predict_highest,
         "predict_threads": os.cpu_count(),
         "disk_seconds": round(disk, 2),
@@ -144,6 +153,10 @@ def of_uncached_files(model: Any, files: list[str], n: int, folder: Path) -> dic
     model.predict_stream(files, output)
     predict, predict_busy = time.perf_counter() - begun, time.process_time() - busy
     assert output.read_bytes() == content
+    forget(files)
+    begun, busy = time.perf_counter(), time.process_time()
+    model.predict_stream(files, output, exact=True)
+    exact, exact_busy = time.perf_counter() - begun, time.process_time() - busy
     output.unlink()
     return {
         "uncached_read_mb_per_second": round(read / reading / 1e6),
@@ -154,6 +167,10 @@ def of_uncached_files(model: Any, files: list[str], n: int, folder: Path) -> dic
         "uncached_predict_cpu_us_per_row": round(1e6 * predict_busy / n, 3),
         "uncached_predict_rows_per_second": round(n / predict),
         "uncached_predict_to_disk": round(predict / (reading + writing), 2),
+        "uncached_exact_seconds": round(exact, 3),
+        "uncached_exact_cpu_us_per_row": round(1e6 * exact_busy / n, 3),
+        "uncached_exact_rows_per_second": round(n / exact),
+        "uncached_exact_to_disk": round(exact / (reading + writing), 2),
     }
 
 

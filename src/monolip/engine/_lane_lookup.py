@@ -18,7 +18,16 @@ from numba.extending import intrinsic
 from monolip.engine._lane_ops import _shuffled, _turned
 from monolip.engine._vector import _broadcast, data_at, load, store
 
-__all__ = ["LANES", "PIECE", "count_knots", "evaluate_pieces", "lookup_rows"]
+__all__ = [
+    "LANES",
+    "PIECE",
+    "clamped",
+    "count_knots",
+    "evaluate_pieces",
+    "evaluate_whole_pieces",
+    "lookup_rows",
+    "whole_numbers",
+]
 
 LANES = 32  # float64 lanes of the ordered kernels
 PIECE = 4  # numbers of a piece: anchor, value there, slope, highest
@@ -109,18 +118,20 @@ def _turned_pieces(builder: Any, rows: list[Any]) -> list[Any]:
     return [columns[number] for number in range(PIECE)]
 
 
-def _clamped(builder: Any, x: Any, low: Any, high: Any) -> Any:
+def clamped(builder: Any, x: Any, low: Any, high: Any) -> Any:
+    """A register between two others."""
     x = builder.select(builder.fcmp_ordered("<", x, low), low, x)
     return builder.select(builder.fcmp_ordered(">", x, high), high, x)
 
 
-@intrinsic
-def evaluate_pieces(typingctx, pieces, at, stride, place, value, value_at, out, out_at):  # type: ignore[no-untyped-def]
-    """out[out_at + lane]: `PiecewiseLinear.evaluate`, the same bits, with the piece at pieces[at + place * stride].
+def whole_numbers(builder: Any, how: str, x: Any) -> Any:
+    """A register of whole numbers; how: "rint", the nearest ones, ties to even, or "floor"."""
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(x.type, [x.type]), f"llvm.{how}.v8f64")
+    return builder.call(function, [x])
 
-    v + (x - k) * s, never fused, then at most the piece's highest value. The lowest is v itself: right of its anchor a
-    piece only adds to it; left of all knots only the least float is below.
-    """
+
+def _pieces(whole: bool) -> Any:
+    """An intrinsic that draws lines through pieces of a table; whole: what a line adds is a whole number."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pieces, at, stride, place, value, value_at, out, out_at = args
@@ -133,10 +144,21 @@ def evaluate_pieces(typingctx, pieces, at, stride, place, value, value_at, out, 
             rows = _rows(builder, piece_data, stride, place_data, group, ir.VectorType(ir.DoubleType(), PIECE))
             anchor, base, slope, highest = _turned_pieces(builder, rows)
             x = load(builder, value_data, _word(group), _FLOATS, 8)
-            away = _clamped(builder, builder.fsub(x, anchor), least, most)
-            y = builder.fadd(base, builder.fmul(away, slope))
-            store(builder, _clamped(builder, y, least, highest), out_data, _word(group), 8)
+            away = clamped(builder, builder.fsub(x, anchor), least, most)
+            added = builder.fmul(away, slope)
+            y = builder.fadd(base, whole_numbers(builder, "rint", added) if whole else added)
+            store(builder, clamped(builder, y, least, highest), out_data, _word(group), 8)
         return context.get_dummy_value()
 
-    i = types.int64
-    return types.void(pieces, i, i, place, value, i, out, i), codegen
+    def typed(typingctx, pieces, at, stride, place, value, value_at, out, out_at):  # type: ignore[no-untyped-def]
+        i = types.int64
+        return types.void(pieces, i, i, place, value, i, out, i), codegen
+
+    return intrinsic(typed)
+
+
+# (pieces, at, stride, place, value, value_at, out, out_at): out[out_at + lane] is `PiecewiseLinear.evaluate`, or
+# `FixedMap.evaluate`, the same bits, with the piece at pieces[at + place * stride]: v + (x - k) * s, never fused, then
+# at most the piece's highest value. The lowest is v itself: right of its anchor a piece only adds to it; left of all
+# knots only the least float is below.
+evaluate_pieces, evaluate_whole_pieces = _pieces(whole=False), _pieces(whole=True)

@@ -1,7 +1,6 @@
 """The compiled loop of the integer search: chains of integer inputs through a fixed-point network, in lanes.
 
-The integers are carried in float64: every sum of a network that lists the carrier stays below 2^53, so additions,
-products and floors are exact, whatever their order, and the vector kernels of ordered evaluation give the same bits.
+The integers are carried in float64 (see _integer_layers), for networks that list this carrier.
 """
 
 from __future__ import annotations
@@ -10,41 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
-from monolip.engine._forward import ordered_affine
+from monolip.engine._integer_layers import integer_layers, shift_down
 from monolip.engine._pairs import draw, draw_below, uniform
-from monolip.engine._sort import sort_groups
 
 __all__ = ["evaluate_integers", "evaluate_rows", "search_integers"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 Arrays = tuple[FloatArray, IntArray, IntArray, IntArray, FloatArray, IntArray]
-
-
-@compiled(inner=True)
-def shift_down(z: FloatArray, size: int, factor: float, limit: float) -> None:
-    """z = clamp(floor(z * factor)), in place; limit 0: no clamp."""
-    for i in range(size):
-        z[i] = np.floor(z[i] * factor)
-    if limit > 0.0:
-        for i in range(size):
-            value = -limit if z[i] < -limit else z[i]
-            z[i] = limit if value > limit else value
-
-
-@compiled(inner=True)
-def integer_layers(
-    params: FloatArray, plan: IntArray, factor: float, limit: float, x: FloatArray, z: FloatArray, lanes: int
-) -> FloatArray:
-    """One trunk; x (inputs, lanes) and z are scratch, and the one that holds the output returns."""
-    for layer in range(plan.shape[0]):
-        ordered_affine(params, plan[layer], x, z, lanes)
-        hidden = layer < plan.shape[0] - 1
-        shift_down(z, plan[layer, 0] * lanes, factor, limit if hidden else 0.0)
-        if plan[layer, 4] > 1:
-            sort_groups(z, plan[layer, 0], plan[layer, 4], lanes)
-        x, z = z, x
-    return x
 
 
 @compiled()
@@ -57,8 +29,7 @@ def evaluate_integers(
     out[:] = 2.0 ** np.float64(numbers[0] - 1)
     for t in range(spans.shape[0]):
         first, end, position, residual = spans[t]
-        scratch[0, : x.size] = x
-        z = integer_layers(params, plan[first:end], factor, limit, scratch[0], scratch[1], lanes)
+        z = integer_layers(params, plan[first:end], factor, limit, x, scratch[0], scratch[1], lanes)
         d = plan[first, 1]
         for k in range(plan[end - 1, 0]):
             to = outputs[position + k] * lanes

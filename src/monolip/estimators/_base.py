@@ -149,7 +149,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         if offset is not None:
             raise InputError("exact predictions are those of the deployed network, without offsets; got one; add it.")
         table = table_like(X, self._schema, type(self).__name__)
-        return self._predictor.exact, self._predictor.evaluate_exact(table)
+        return self._predictor.exact, self._predictor.evaluate_exact(table, effective_n_jobs(self.n_jobs))
 
     def fit_stream(
         self, source: Any, target: str, *, features: Any = None, sample_weight: str | None = None,

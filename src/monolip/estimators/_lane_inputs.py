@@ -18,7 +18,7 @@ from monolip.engine._lane_ops import copy_registers, transpose_square
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
 
-__all__ = ["GOOD", "LANES", "LaneTables", "fetch_lanes", "fill_lanes", "lane_tables"]
+__all__ = ["GOOD", "LANES", "LaneTables", "fetch_lanes", "fill_lanes", "find_rows", "lane_tables"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -124,7 +124,7 @@ def fill_lanes(lanes: FloatArray, tables: LaneTables, limit: float, place: IntAr
     for i in range(n_raw):
         column = tables.columns[i]
         first, n_moving = column[FIRST] * LANES, column[N_MOVING]
-        status |= _find_rows(tables.knots, column, lanes, i * LANES, place)
+        status |= find_rows(tables.knots, column[KNOTS_AT], column[N_KNOTS], column[HAS_RULE], lanes, i * LANES, place)
         _put_constants(tables.constants, column, place, x)
         stride = n_moving * PIECE
         for q in range(n_moving):
@@ -156,18 +156,20 @@ def _put_constants(constants: FloatArray, column: IntArray, place: IntArray, x: 
 
 
 @compiled(inner=True)
-def _find_rows(knots: FloatArray, column: IntArray, lanes: FloatArray, at: int, place: IntArray) -> int:
-    """The table row of every lane's value: its stretch, the row of missing values, or its category."""
-    status, n_knots = GOOD, column[N_KNOTS]
+def find_rows(
+    knots: FloatArray, knots_at: int, n_knots: int, has_rule: int, lanes: FloatArray, at: int, place: IntArray
+) -> int:
+    """The table row of every lane's value: its stretch, the row of missing values (n_knots + 1), or its category."""
+    status = GOOD
     if n_knots == 0:
         for lane in range(LANES):
             place[lane] = int(lanes[at + lane])
         return status
-    if count_knots(knots, column[KNOTS_AT], n_knots, lanes, at, place) > 0:
+    if count_knots(knots, knots_at, n_knots, lanes, at, place) > 0:
         for lane in range(LANES):
             v = lanes[at + lane]
             status |= INFINITE * int(abs(v) > _MAX)
             if v != v:
                 place[lane], lanes[at + lane] = n_knots + 1, 0.0
-                status |= MISSING * (1 - column[HAS_RULE])
+                status |= MISSING * (1 - has_rule)
     return status

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from monolip.estimators._tables import RawTable, refuse_infinite, refuse_labels
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
+
+if TYPE_CHECKING:
+    from monolip.estimators._integer_prediction import IntegerPredictor
 
 __all__ = ["Predictor"]
 
@@ -59,25 +63,17 @@ class Predictor:
         """f(x), shape (n, n_outputs)."""
         networks, limit, tables, width = self._ready
         out = np.zeros((table.n_rows, self.network.n_outputs))
-        starts = range(0, table.n_rows, CHUNK_ROWS)
-        categories = [(i, c) for i, c in enumerate(self.inputs.columns) if isinstance(c, CategoryColumn)]
-        codes = {i: table.columns[i].codes_in(column) for i, column in categories}
+        codes = self._codes(table)
 
-        def work(start: int) -> None:
-            stop = min(start + CHUNK_ROWS, table.n_rows)
+        def work(start: int, stop: int) -> None:
             raw, strides = self._raw(table, codes, start, stop)
             scratch = np.empty((4, max(width, self.inputs.n_model, self.inputs.n_raw + 1) * LANES))
             if predict_rows(raw, *strides, tables, limit, networks, scratch, out[start:stop]) != GOOD:
                 refuse_infinite(table)
-                columns = [(c.values if c.is_numeric else c.labels)[start:stop] for c in table.columns]
-                out[start:stop] = self.network.evaluate_raw(columns)  # values near 1e300: the slow path clamps them
+                # values near 1e300: the slow path clamps them
+                out[start:stop] = self.network.evaluate_raw(self._columns(table, start, stop))
 
-        if n_threads <= 1 or len(starts) == 1:
-            for start in starts:
-                work(start)
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(work, starts))
+        _in_chunks(work, table.n_rows, n_threads)
         return out
 
     @cached_property
@@ -85,15 +81,38 @@ class Predictor:
         """The network in integers, compiled when first asked for."""
         return compile_fixed_point(self.network)
 
-    def evaluate_exact(self, table: RawTable) -> IntArray:
+    @cached_property
+    def _integers(self) -> IntegerPredictor | None:
+        from monolip.estimators._integer_prediction import IntegerPredictor  # kernels that a fit need not wait for
+
+        return IntegerPredictor(self.exact) if IntegerPredictor.serves(self.exact) else None
+
+    def evaluate_exact(self, table: RawTable, n_threads: int = 1) -> IntArray:
         """f in integers, the same bits in every runtime; shape (n, n_outputs)."""
-        refuse_infinite(table)
-        columns = []
+        out = np.empty((table.n_rows, self.exact.n_outputs), np.int64)
+        integers, codes = self._integers, self._codes(table)
+
+        def work(start: int, stop: int) -> None:
+            if integers is None or not integers.evaluate(*self._raw(table, codes, start, stop), out[start:stop]):
+                refuse_infinite(table)
+                out[start:stop] = self.exact.evaluate_raw(self._columns(table, start, stop))
+
+        _in_chunks(work, table.n_rows, n_threads)
+        return out
+
+    def _codes(self, table: RawTable) -> dict[int, IntArray]:
+        """Row of its table for every label of every category."""
+        columns = ((i, c) for i, c in enumerate(self.inputs.columns) if isinstance(c, CategoryColumn))
+        return {i: table.columns[i].codes_in(column) for i, column in columns}
+
+    def _columns(self, table: RawTable, start: int, stop: int) -> list[NDArray[Any]]:
+        """Raw columns as the networks' own evaluation takes them."""
+        found = []
         for column, given in zip(self.inputs.columns, table.columns, strict=True):
             if not isinstance(column, CategoryColumn):
                 refuse_labels(given)
-            columns.append(given.labels if isinstance(column, CategoryColumn) else given.values)
-        return self.exact.evaluate_raw(columns, "float64")
+            found.append((given.labels if isinstance(column, CategoryColumn) else given.values)[start:stop])
+        return found
 
     def _raw(
         self, table: RawTable, codes: dict[int, NDArray[np.int64]], start: int, stop: int
@@ -109,6 +128,17 @@ class Predictor:
                 refuse_labels(table.columns[i])
                 raw[i] = table.columns[i].values[start:stop]
         return raw.reshape(-1), (1, stop - start)
+
+
+def _in_chunks(work: Callable[[int, int], None], n_rows: int, n_threads: int) -> None:
+    """work(start, stop) for all rows; which thread does it changes no bit."""
+    spans = [(start, min(start + CHUNK_ROWS, n_rows)) for start in range(0, n_rows, CHUNK_ROWS)]
+    if n_threads <= 1 or len(spans) == 1:
+        for span in spans:
+            work(*span)
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(lambda span: work(*span), spans))
 
 
 def _join(network: FrozenNetwork, only: int | None) -> tuple[_Networks, float]:

@@ -125,7 +125,7 @@ def _answer(
         _refuse_other_types(table, model._schema)
         if exact:
             fixed = model._predictor.exact
-            q = model._predictor.evaluate_exact(table)
+            q = model._predictor.evaluate_exact(table, _threads(model))
             answer, best = fixed.link.apply(q), fixed.decide(q) if network.link.labels is not None else None
             if score:
                 f = model._predictor.evaluate(table, _threads(model))
