@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.engine._affine import affine_kernel
 from monolip.engine._compile import compiled
 from monolip.engine._lane_ops import transpose_square
 from monolip.engine._sort import sort_groups
-from monolip.engine._vector import tile
 
 __all__ = ["forward", "gather", "ordered_affine"]
 
-_TILE_6 = tile(6, 4, fused=False, start="bias")
-_TILE_2 = tile(2, 4, fused=False, start="bias")
-_TILE_1 = tile(1, 4, fused=False, start="bias")
+_affine = affine_kernel(fused=False, start="bias")
 
 
 @compiled(inner=True)
@@ -24,16 +22,7 @@ def ordered_affine(
     params: NDArray[Any], layer: NDArray[np.int64], x: NDArray[Any], z: NDArray[Any], lanes: int
 ) -> None:
     """z = W x + b in lanes; x is (in, lanes) and z (out, lanes), both flat; layer is a row of the plan."""
-    out, fan, weight, bias = layer[0], layer[1], layer[2], layer[3]
-    k = 0
-    while k + 6 <= out:
-        _TILE_6(z, k * lanes, lanes, params, weight + k * fan, fan, 1, x, 0, lanes, fan, params, bias + k)
-        k += 6
-    while k + 2 <= out:
-        _TILE_2(z, k * lanes, lanes, params, weight + k * fan, fan, 1, x, 0, lanes, fan, params, bias + k)
-        k += 2
-    if k < out:
-        _TILE_1(z, k * lanes, lanes, params, weight + k * fan, fan, 1, x, 0, lanes, fan, params, bias + k)
+    _affine(params, layer[2], layer[3], layer[0], layer[1], x, z, lanes)
 
 
 @compiled(inner=True)

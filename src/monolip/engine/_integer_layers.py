@@ -14,10 +14,11 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from monolip.engine._affine import affine_kernel
 from monolip.engine._compile import compiled
 from monolip.engine._lane_lookup import LANES, clamped, whole_numbers
 from monolip.engine._sort import sort_groups
-from monolip.engine._vector import broadcast, data_at, load, store, tile
+from monolip.engine._vector import broadcast, data_at, load, store
 
 __all__ = ["add_products", "end_layer", "integer_layers", "shift_down"]
 
@@ -25,8 +26,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _FLOATS = ir.VectorType(ir.DoubleType(), 8)
-_TILE_6, _TILE_2, _TILE_1 = (tile(rows, 4, fused=True, start="bias") for rows in (6, 2, 1))
-_MORE_6, _MORE_2, _MORE_1 = (tile(rows, 4, fused=True, start="sum") for rows in (6, 2, 1))
+_affine, _add = (affine_kernel(fused=True, start=start) for start in ("bias", "sum"))
 
 
 @compiled(inner=True)
@@ -43,30 +43,7 @@ def shift_down(z: FloatArray, size: int, factor: float, limit: float) -> None:
 @compiled(inner=True)
 def add_products(weight: FloatArray, n_units: int, fan: int, x: FloatArray, z: FloatArray, lanes: int) -> None:
     """z (n_units, lanes) += W x, of W (n_units, fan) and x (fan, lanes), all flat; lanes a multiple of 32."""
-    k = 0
-    while k + 6 <= n_units:
-        _MORE_6(z, k * lanes, lanes, weight, k * fan, fan, 1, x, 0, lanes, fan, weight, 0)
-        k += 6
-    while k + 2 <= n_units:
-        _MORE_2(z, k * lanes, lanes, weight, k * fan, fan, 1, x, 0, lanes, fan, weight, 0)
-        k += 2
-    if k < n_units:
-        _MORE_1(z, k * lanes, lanes, weight, k * fan, fan, 1, x, 0, lanes, fan, weight, 0)
-
-
-@compiled(inner=True)
-def _affine(params: FloatArray, layer: IntArray, x: FloatArray, z: FloatArray, lanes: int) -> None:
-    """z = W x + b; layer is a row of the plan."""
-    out, fan, weight, bias = layer[0], layer[1], layer[2], layer[3]
-    k = 0
-    while k + 6 <= out:
-        _TILE_6(z, k * lanes, lanes, params, weight + k * fan, fan, 1, x, 0, lanes, fan, params, bias + k)
-        k += 6
-    while k + 2 <= out:
-        _TILE_2(z, k * lanes, lanes, params, weight + k * fan, fan, 1, x, 0, lanes, fan, params, bias + k)
-        k += 2
-    if k < out:
-        _TILE_1(z, k * lanes, lanes, params, weight + k * fan, fan, 1, x, 0, lanes, fan, params, bias + k)
+    _add(weight, 0, 0, n_units, fan, x, z, lanes)
 
 
 @intrinsic
@@ -112,7 +89,8 @@ def integer_layers(
     Of a plan without layers that is x.
     """
     for layer in range(plan.shape[0]):
-        _affine(params, plan[layer], x, z, lanes)
+        n_units, fan, weight_at, bias_at, _ = plan[layer]
+        _affine(params, weight_at, bias_at, n_units, fan, x, z, lanes)
         end_layer(z, plan[layer], layer < plan.shape[0] - 1, factor, limit, lanes)
         x, z, spare = z, spare, z
     return x
