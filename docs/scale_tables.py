@@ -81,27 +81,44 @@ def scale(data: dict[str, Any]) -> str:
     rows = [
         (
             f"{r['rows']:,}", f"{r['fit_peak_mib']} MiB", f"{r['fit_cpu_us_per_row']:.1f}",
-            f"{r['predict_cpu_us_per_row']:.2f}", f"{r['excess_error']:.4f}",
+            f"{r['predict_cpu_us_per_row']:.2f}", _two_digits(r.get("exact_cpu_us_per_row")),
+            f"{r['excess_error']:.4f}",
         )
         for r in data["results"]
     ]  # fmt: skip
-    made = ["memory of the fit", "CPU of the fit, µs a row", "CPU of predictions, µs a row", "error beyond the noise"]
-    made = table(["rows", *made], rows)
+    head = [
+        "memory of the fit",
+        "CPU of the fit, µs a row",
+        "of predictions",
+        "with `exact=True`",
+        "error beyond the noise",
+    ]
+    made = table(["rows", *head], rows)
     return made if not disk else f"{made}\n\n{_disk(disk[-1])}"
 
 
 def _disk(r: dict[str, Any]) -> str:
     """Whether predictions wait for the disk, in words."""
-    times, alone = r["uncached_predict_to_disk"], r["rows"] / r["uncached_disk_seconds"] / 1e6
-    bound = "the processors, not the disk," if times > 1.2 else "the disk and the processors together"
-    return (
+    alone = r["rows"] / r["uncached_disk_seconds"] / 1e6
+    said = (
         f"Files the page cache had forgotten ({r['rows']:,} rows): this disk alone reads "
         f"{r['uncached_read_mb_per_second']:,} MB/s and writes {r['uncached_write_mb_per_second']:,} MB/s, which is "
         f"{alone:.1f} million rows a second; pyarrow reads and writes them in {r['uncached_copy_seconds']:.1f} s, and "
         f"`predict_stream` takes {r['uncached_predict_seconds']:.1f} s with {r['predict_threads']} threads, "
-        f"{r['uncached_predict_rows_per_second'] / 1e6:.1f} million rows a second. That is {times:.1f} times as "
-        f"long as the disk needs: {bound} set the pace."
+        f"{r['uncached_predict_rows_per_second'] / 1e6:.1f} million rows a second."
     )
+    times = r["uncached_predict_to_disk"]
+    if "uncached_exact_seconds" in r:
+        rate, times = r["uncached_exact_rows_per_second"], r["uncached_exact_to_disk"]
+        said += (
+            f" With `exact=True` it takes {r['uncached_exact_seconds']:.1f} s, {rate / 1e6:.1f} million rows a second."
+        )
+    bound = "the processors, not the disk," if times > 1.2 else "the disk and the processors together"
+    return f"{said} That is {times:.1f} times as long as the disk needs: {bound} set the pace."
+
+
+def _two_digits(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
 
 
 def _thousands(value: float | None) -> str:
