@@ -107,6 +107,21 @@ def test_any_network_gives_its_integers(seed, n):
     np.testing.assert_array_equal(in_kernel(network, columns), network.evaluate_raw(columns, "int64"))
 
 
+def test_categories_of_very_many_labels_need_no_large_table(monkeypatch):
+    rng = np.random.default_rng(1)
+    labels = tuple(f"town {i}" for i in range(30_000))
+    column = FixedCategory("town", labels, rng.integers(-500, 500, (len(labels) + 2, 3)))
+    inputs = FixedInputs((column, FixedNumeric("x", tuple(taking_turns(rng)))))
+    trunk = random_trunk(rng, inputs.starts[-1], (0,))
+    network = FixedPointNetwork(FORMAT, inputs, ((trunk,),), [1 << SHIFT], FixedLink(None, 4, 0, 0))
+    columns = [rng.choice([*labels, "never seen"], 500), rng.normal(size=500)]
+    expected = network.evaluate_raw(columns, "int64")
+    for most, sized in ((2**30, lambda size: size > len(labels)), (2**16, lambda size: size < 1000)):
+        monkeypatch.setattr("monolip.estimators._integer_tables.MOST_NUMBERS", most)
+        np.testing.assert_array_equal(in_kernel(network, columns), expected)
+        assert sized(IntegerPredictor(network).tables.bases.size)
+
+
 def test_weights_that_single_precision_cannot_hold():
     rng = np.random.default_rng(0)
     column = FixedNumeric("x", tuple(FixedMap([i, i + 1.0], [0, 2**23]) for i in range(5)))

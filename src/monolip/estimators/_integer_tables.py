@@ -39,6 +39,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
+MOST_NUMBERS = 2**18  # of the lines of a category: one of very many labels has few model columns, which stay products
 # columns of IntegerTables.columns and of IntegerTables.terms
 KNOTS_AT, N_KNOTS, HAS_RULE, FIRST_TERM, END_TERM = range(5)
 PIECES_AT, SLOT, LINES_AT = range(3)
@@ -91,8 +92,13 @@ class _Tables:
 
     def add_category(self, column: FixedCategory, weight: IntArray) -> None:
         """weight: (units, model columns)."""
-        first, added = len(self.terms), column.table @ weight.T
-        self._add_lines(np.zeros((len(added), PIECE)), added, np.zeros_like(added))
+        first = len(self.terms)
+        if len(column.table) * len(weight) <= MOST_NUMBERS:
+            added = column.table @ weight.T
+            self._add_lines(np.zeros((len(added), PIECE)), added, np.zeros_like(added))
+        else:
+            for values, own in zip(column.table.T, weight.T, strict=True):
+                self._add_product(np.stack([0 * values, values, 0 * values, values], axis=1), own)
         self.columns.append((_size(self.knots), 0, 1, first, len(self.terms)))
 
     def add_numeric(self, column: FixedNumeric, weight: IntArray) -> None:
