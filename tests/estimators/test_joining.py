@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _recipe
 from monolip.estimators._training import run_jobs
 
 
@@ -97,7 +97,7 @@ def test_who_is_cut_short_on_the_way_is_left_out(rng, monkeypatch, how):
             time.sleep(2.1)
         return run_jobs(jobs, *more)
 
-    monkeypatch.setattr(_recipe, "run_jobs", cut)
+    monkeypatch.setattr(_coach, "run_jobs", cut)
     monkeypatch.setattr(_recipe, "PATIENT", 0.0)
     limit = {"max_time": 2.0} if how == "late" else {}
     if how == "interrupt":
