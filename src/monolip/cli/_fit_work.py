@@ -119,8 +119,8 @@ def carry_out(plan: FitPlan) -> Fit:
         from monolip.cli._stream_work import carry_out_stream
 
         return carry_out_stream(plan)
-    started, n_members = time.perf_counter(), plan.settings.get("n_estimators") or 2
-    with FitBar(n_members, plan.time, plan.quiet) as bar:
+    started = time.perf_counter()
+    with FitBar(plan.time, plan.quiet) as bar:
         prepared = prepare(plan)
         model, train = estimator_of(plan, prepared), prepared.train
         checkpoint = _checkpoint(plan, prepared, bar)

@@ -40,8 +40,8 @@ _WORDS = {
 
 def carry_out_stream(plan: FitPlan) -> Fit:
     """As `carry_out` does for a table. A fit that is killed leaves a checkpoint; Ctrl-C also the best model so far."""
-    started, n_members = time.perf_counter(), plan.settings.get("n_estimators") or 2
-    with FitBar(n_members, plan.time, plan.quiet) as bar:
+    started = time.perf_counter()
+    with FitBar(plan.time, plan.quiet) as bar:
         try:
             source, names, constraints, labels = _prepare(plan)
             promises = constraints.monotonic_cst(labels, plan.positive), constraints.slopes_of(labels, plan.positive)
