@@ -65,7 +65,8 @@ class AuditReport:
     before, after: the rows of the counterexamples, in the type of X, so that they can be scored again.
     batch_dependent: share of rows whose score changes in a batch of another size. not_replayed: rounding-sized pairs
     that fell during the search and did not fall again in the batch of `before` and `after`; they are not listed.
-    nan_scores: scores that were NaN during the search; no pair is formed with them.
+    nan_scores: scores that were NaN during the search; no pair is formed with them. evaluations: rows scored in the
+    search; later_evaluations: afterwards, to make what was found small, score it once more and draw a curve.
     """
 
     model: str
@@ -86,6 +87,7 @@ class AuditReport:
     thresholds_read: int
     frame_backend: Any = None
     nan_scores: int = 0
+    later_evaluations: int = 0
 
     @property
     def violated(self) -> bool:
@@ -154,9 +156,10 @@ class AuditReport:
             verdict = f"VIOLATED, worst drop {self.worst_drop:.3g}"
         else:
             verdict = f"violated by rounding only, worst drop {self.worst_drop:.3g}"
+        later = f", {self.later_evaluations:,} more to shrink what was found" if self.violations else ""
         return (
             f"Audit of {self.model}: {verdict} ({self.pairs:,} pairs from {self.n_rows:,} rows, "
-            f"{self.evaluations:,} evaluations, {self.seconds:.1f} s, seed {self.seed})"
+            f"{self.evaluations:,} evaluations{later}, {self.seconds:.1f} s, seed {self.seed})"
         )
 
     def _table(self) -> list[str]:
