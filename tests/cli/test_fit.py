@@ -9,6 +9,7 @@ import pytest
 
 from monolip import MonotonicClassifier, MonotonicRegressor
 from monolip.cli._exits import Exit
+from monolip.cli._metrics import metric_cells
 
 from .conftest import FIT, Line, arrow, csv, loans
 
@@ -187,3 +188,8 @@ def test_what_missing_values_count_as_is_told_and_directions_only_where_there_ar
     done = line(*base, "--constraints", rules)
     assert "Missing values, proved too: age counts as the lowest" in done.out
     assert "Promises are about" not in done.out
+
+
+def test_a_fit_that_is_not_perfect_does_not_look_so():
+    found = {"model": {"R2": 0.99999, "RMSE": 0.001}, "baseline": {"R2": -1e-3, "RMSE": 0.5}}
+    assert metric_cells(found, "mean")[1:] == [["R2", "0.99999", "-0.001", "higher"], ["RMSE", "0.001", "0.5", "lower"]]

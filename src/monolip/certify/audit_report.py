@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import MissingExtraError
+from monolip.rounding import share_text
 
 __all__ = ["AuditReport", "AuditedFeature", "Counterexample"]
 
@@ -171,7 +172,7 @@ class AuditReport:
         for f in self.features:
             way = "increasing" if f.direction > 0 else "decreasing"
             which = f"{f.output!s:8}" if several else ""
-            shares = f"{f.share_affected:13.1%}  {f.share_beyond_rounding:15.1%}"
+            shares = f"{share_text(f.share_affected):>13}  {share_text(f.share_beyond_rounding):>15}"
             if f.share_affected != f.share_affected:
                 shares = f"{'not searched':>13}  {'':15}"
             lines.append(f"{f.name:{width}}  {way}  {which}{shares}  {f.worst_drop:.3g}")

@@ -27,6 +27,7 @@ from monolip.cli._options import (
 )
 from monolip.cli._screen import Answer, number, show
 from monolip.errors import InputError, MonolipError
+from monolip.rounding import share_text
 
 __all__ = ["command"]
 
@@ -132,7 +133,7 @@ def _answer(report: Any, path: Path, kind: str) -> Answer:
 
 
 def _share(share: float) -> str:
-    return "-" if share != share else f"{share:.1%}"
+    return "-" if share != share else share_text(share)
 
 
 def _save(report: Any, path: Path) -> None:
