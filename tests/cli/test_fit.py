@@ -153,7 +153,13 @@ def test_regression_split_weight_members_and_threads(fitted: Path, line: Line, t
 def test_the_seed_decides_and_time_ends(fitted: Path, line: Line, tmp_path):
     base = ("fit", fitted / "loans.csv", *FIT, "-o", tmp_path / "m", "--json")
     assert line(*base, "--seed", "1").data["digest"] != line(*base, "--seed", "2").data["digest"]
-    assert line(*base, "--time", "0.01s").code == 0
+    cut = line(*base, "--time", "0.001s")
+    assert cut.code == 0
+    assert cut.err.splitlines().count("note: --time cut training short; with more time the model may be better") == 1
+    assert cut.data["short_of_time"]
+    whole = line(*base, "--time", "1h")
+    assert "--time" not in whole.err
+    assert not whole.data["short_of_time"]
 
 
 def test_data_by_option_and_from_standard_input(fitted: Path, line: Line, tmp_path, monkeypatch):

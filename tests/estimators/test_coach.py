@@ -30,6 +30,19 @@ def test_there_is_time_until_the_deadline():
     assert Coach(64, 0, deadline=now + 10, interrupted=True).is_out_of_time()
 
 
+def test_what_a_lack_of_time_leaves_out_is_remembered(rng):
+    for deadline, seconds, short in ((None, 1e9, False), (10, 4, False), (10, 12, True)):
+        coach = Coach(64, 0, deadline=None if deadline is None else time.perf_counter() + deadline)
+        coach.has_time_for(seconds)
+        assert coach.short_of_time is short
+    coach = Coach(16, 0, deadline=time.perf_counter() + 10, interrupted=True)
+    assert coach.is_out_of_time()
+    assert not coach.short_of_time  # that was Ctrl-C
+    coach = Coach(16, 0, deadline=time.perf_counter())
+    coach.train(climbers(rng), 0, Rung(10**6, 0.3))
+    assert coach.short_of_time
+
+
 def test_every_training_is_written_down_and_every_member_has_a_seed_of_its_own(rng):
     coach, members = Coach(16, 0), climbers(rng)
     coach.train(members, 0, Rung(20, 0.3))

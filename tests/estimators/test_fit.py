@@ -132,6 +132,19 @@ def test_a_time_budget_ends_the_fit_with_what_there_is():
     assert np.isfinite(model.predict(X)).all()
 
 
+def test_a_limit_that_cut_a_fit_short_is_told_to_who_listens(capsys):
+    X, y, _ = wave(5000)
+    limits = {"max_iter": 3000, "max_time": 0.05, "random_state": 0}
+    quiet, told = (MonotonicRegressor(verbose=verbose, **limits).fit(X, y) for verbose in (0, 1))
+    assert quiet._short_of_time
+    assert told._short_of_time
+    words = "fit: max_time=0.05 cut training short; with more time the model may be better"
+    assert capsys.readouterr().err.splitlines().count(words) == 1
+    told.set_params(max_time=1e6, max_iter=1).fit(X, y)
+    assert not told._short_of_time
+    assert "cut training short" not in capsys.readouterr().err
+
+
 def test_ctrl_c_leaves_the_best_model_so_far(monkeypatch):
     X, y, _ = wave(300)
     real = _coach.run_jobs

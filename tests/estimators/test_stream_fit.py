@@ -236,10 +236,11 @@ def test_numbers_called_categories_and_many_of_them(monkeypatch, tmp_path):
     assert np.mean((fitted.predict(table) - columns["y"]) ** 2) < 0.4 * np.var(columns["y"])
 
 
-def test_time_and_ctrl_c_end_a_fit_with_the_best_model_so_far(big, monkeypatch):
+def test_time_and_ctrl_c_end_a_fit_with_the_best_model_so_far(big, monkeypatch, capsys):
     shrink(monkeypatch)
-    fitted = model(max_time=1e-3).fit_stream(big, "y")
+    fitted = model(max_time=1e-3, verbose=1).fit_stream(big, "y")
     assert fitted.certificate_.check()
+    assert "fit_stream: max_time=0.001 cut training short; with more time the" in capsys.readouterr().err
     original = _buffers.Buffers._made
 
     def interrupted(self, start):

@@ -15,10 +15,11 @@ from monolip.engine.training_options import TrainingOptions
 from monolip.estimators._climber import Climber, Rung
 from monolip.estimators._training import Job, entry, run_jobs
 
-__all__ = ["Coach"]
+__all__ = ["SHORT_OF_TIME", "Coach"]
 
 STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
 RATE = 0.16
+SHORT_OF_TIME = "{} cut training short; with more time the model may be better"
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Coach:
     """One for all paths of a fit: they share its clock, its history and its end.
 
     deadline: time.perf_counter() after which nothing new starts, or None. history: one entry per training, for users.
-    interrupted: by Ctrl-C.
+    interrupted: by Ctrl-C. short_of_time: whether a lack of time has left anything out.
     """
 
     batch_size: int
@@ -36,6 +37,7 @@ class Coach:
     on_progress: Callable[[Job, Progress], None] | None = None
     history: list[dict[str, object]] = field(default_factory=list)
     interrupted: bool = False
+    short_of_time: bool = False
 
     def train(self, climbers: Sequence[Climber], number: int, rung: Rung) -> None:
         """All of them climb a rung, `number` on the path."""
@@ -67,11 +69,13 @@ class Coach:
 
     def is_out_of_time(self) -> bool:
         """By the deadline, or by Ctrl-C."""
-        return self.interrupted or (self.deadline is not None and time.perf_counter() >= self.deadline)
+        return self.interrupted or not self.has_time_for(0.0)
 
     def has_time_for(self, seconds: float) -> bool:
         """Whether what takes so long would end before the deadline."""
-        return self.deadline is None or time.perf_counter() + seconds < self.deadline
+        late = self.deadline is not None and time.perf_counter() + seconds >= self.deadline
+        self.short_of_time |= late  # who asks leaves it out then
+        return not late
 
     @property
     def spent(self) -> float:
@@ -82,6 +86,7 @@ class Coach:
         """Of trainings that are entered into the history."""
         results = run_jobs(jobs, self.n_threads, self.on_progress)
         self.interrupted |= any(result.stopped == "interrupted" for result in results)
+        self.short_of_time |= any(result.stopped == "time" for result in results)
         self.history += [entry(job, result) for job, result in zip(jobs, results, strict=True)]
         return results
 

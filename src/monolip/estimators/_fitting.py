@@ -67,6 +67,7 @@ class Fitted:
     n_iter: int
     interrupted: bool = False
     held_out: HeldOut | None = None
+    short_of_time: bool = False
 
 
 def fit_network(
@@ -112,7 +113,7 @@ def fit_network(
     held = HeldOut.of(recipe.jury, climbers, chosen.rung, target)
     earlier = before.held_out if before else None
     held = held.after(earlier) if held else earlier
-    return Fitted(network, boxes, shared, arrays, chosen, history, epochs, coach.interrupted, held)
+    return Fitted(network, boxes, shared, arrays, chosen, history, epochs, coach.interrupted, held, coach.short_of_time)
 
 
 def definition(promises: Promises, target: Target, settings: Settings) -> dict[str, Any]:

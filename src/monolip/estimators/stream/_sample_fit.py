@@ -102,6 +102,7 @@ class SampleFit:
     steps: int
     history: list[dict[str, Any]]
     interrupted: bool
+    short_of_time: bool
 
 
 def fit_sample(
@@ -129,7 +130,7 @@ def fit_sample(
     return SampleFit(
         inputs, boxes, target, rows.reach, bool(rows.honest), tuple(c.anchored.start for c in climbers), networks,
         tuple(c.anchored.linear() for c in climbers), coach.batch_size, decay,
-        chosen.steps, coach.history, coach.interrupted,
+        chosen.steps, coach.history, coach.interrupted, coach.short_of_time,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from monolip.errors import InputError
+from monolip.estimators._coach import SHORT_OF_TIME
 from monolip.estimators._facts import Facts
 from monolip.estimators._fitting import Settings
 from monolip.estimators._freezing import freeze
@@ -210,6 +211,9 @@ class _StreamFit:
         )  # fmt: skip
         if refiner.interrupted:
             warnings.warn("fit_stream was interrupted; the model is the best one so far", stacklevel=4)
+        model._short_of_time = fit.short_of_time or (refiner.cut_short and not refiner.interrupted)
+        if model._short_of_time and model.verbose:
+            print(f"fit_stream: {SHORT_OF_TIME.format(f'max_time={model.max_time}')}", file=sys.stderr)
         model._fitted, model._fitted_on = None, {}
         model._adopt(network, schema)
         calibration = None
