@@ -195,6 +195,17 @@ def test_classes_rare_ones_included_weights_and_calibration(monkeypatch, tmp_pat
     assert loaded.history_ == two.history_
 
 
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("noise", [0.1, 3.0])
+def test_a_stream_tells_how_many_members_there_are(members, noise, monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 3000))
+    folder = write(tmp_path / "d", {"a": a, "b": b, "y": a + noise * rng.normal(size=3000)})
+    fitted = model(n_estimators=members).fit_stream(folder, "y")
+    assert fitted.n_estimators_ == _roundtrip(fitted, tmp_path).n_estimators_ == members
+
+
 def _roundtrip(fitted, folder):
     fitted.save(folder / "m.safetensors")
     return type(fitted).load(folder / "m.safetensors")

@@ -19,7 +19,7 @@ from monolip.errors import FrozenFileError, InputError, PromiseWarning
 from monolip.estimators._against_data import contradicted
 from monolip.estimators._checks import flag, seconds, share, whole, widths
 from monolip.estimators._coach import SHORT_OF_TIME
-from monolip.estimators._facts import Facts
+from monolip.estimators._facts import Facts, told_members
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fineness import MOST_BINS
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
@@ -82,7 +82,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def n_estimators_(self) -> int:
         """Members that were trained; those that stay at their additive starts are one function in the model."""
         several = self._n_trained or len(self.frozen_.members)
-        return several if several > 1 else max(1, len({entry["member"] for entry in self.history_}))
+        return several if several > 1 else max(1, told_members(self.history_))
 
     _n_trained: int | None = None
     _short_of_time = False

@@ -15,6 +15,7 @@ from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._coach import Coach
+from monolip.estimators._facts import staying_members
 from monolip.estimators._freezing import freeze
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._misfit import Misfit
@@ -110,6 +111,8 @@ def fit_network(
     )  # fmt: skip
     epochs = max(1, round(chosen.steps * coach.batch_size / len(target.y)))
     history = (before.history if before else []) + coach.history
+    if len(network.members) < len(arrays):
+        history += staying_members(history, len(arrays), recipe.problem.layout.most_bins)
     held = HeldOut.of(recipe.jury, climbers, chosen.rung, target)
     earlier = before.held_out if before else None
     held = held.after(earlier) if held else earlier
