@@ -23,7 +23,16 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from monolip.engine import training_options
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _climber, _fitting, _misfit, _recipe, _starts
+from monolip.estimators import (
+    MonotonicClassifier,
+    MonotonicRegressor,
+    _climber,
+    _coach,
+    _fitting,
+    _misfit,
+    _recipe,
+    _starts,
+)
 from record import record
 from suite_data import list_sets, read_set
 
@@ -48,11 +57,11 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "8 members": ({"n_estimators": 8}, []),
     "no slope decay": ({}, [(_fitting, "DECAYS", NO_DECAY)]),
     "strong slope decay": ({}, [(_fitting, "DECAYS", (0.3,) * 8)]),
-    "no centred gradients": ({}, [(_recipe, "TrainingOptions", _with(centred=False))]),
-    "no averaging of iterates": ({}, [(_recipe, "TrainingOptions", _with(averaging=0.0))]),
-    "no cosine schedule": ({}, [(_recipe, "TrainingOptions", _with(cosine=False))]),
-    "half the slope rate": ({}, [(_recipe, "RATE", 0.08)]),
-    "twice the slope rate": ({}, [(_recipe, "RATE", 0.32)]),
+    "no centred gradients": ({}, [(_coach, "TrainingOptions", _with(centred=False))]),
+    "no averaging of iterates": ({}, [(_coach, "TrainingOptions", _with(averaging=0.0))]),
+    "no cosine schedule": ({}, [(_coach, "TrainingOptions", _with(cosine=False))]),
+    "half the slope rate": ({}, [(_coach, "RATE", 0.08)]),
+    "twice the slope rate": ({}, [(_coach, "RATE", 0.32)]),
     "no bins": ({"n_bins": 0}, []),
     "8 bins": ({"n_bins": 8}, []),
     "32 bins": ({"n_bins": 32}, []),

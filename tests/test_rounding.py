@@ -18,6 +18,8 @@ from monolip.rounding import (
     interval_text,
     round_down,
     round_up,
+    score_text,
+    share_text,
 )
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -92,3 +94,27 @@ def test_a_number_of_few_digits_is_printed_as_it_is(whole, power):
     value = float(f"{whole}e{power}")
     assert digits_down(value, 4) == value == digits_up(value, 4)
     assert "-0," not in interval_text(-0.0, value, 4)
+
+
+@given(st.floats(0, 1, exclude_max=True), st.integers(2, 6))
+def test_a_score_below_one_is_never_printed_as_perfect(value, digits):
+    shown = float(score_text(value, digits))
+    assert shown < 1
+    assert abs(shown - value) <= max(10.0 ** (1 - digits) * value, 1e-9)
+    if shown > value:
+        assert score_text(value, digits) == f"{value:.{digits}g}"  # rounded as ever
+
+
+@given(st.floats(0, 1, exclude_min=True, exclude_max=True), st.integers(0, 2))
+def test_a_share_of_some_is_neither_none_nor_all(share, decimals):
+    shown = share_text(share, decimals)
+    assert shown.endswith("%")
+    assert 0 < float(shown[:-1]) < 100 or share < 1e-300
+    assert abs(float(shown[:-1]) - 100 * share) <= 10.0**-decimals
+
+
+def test_what_is_perfect_or_no_number_is_printed_so():
+    assert [score_text(value) for value in (1.0, -0.00123, math.nan, 1.00001, 12345.0)] == [
+        "1", "-0.00123", "nan", "1", "1.234e+04"
+    ]  # fmt: skip
+    assert [share_text(share, 0) for share in (0.0, 1.0, 0.004, 0.9961)] == ["0%", "100%", "0.4%", "99.6%"]

@@ -20,6 +20,8 @@ __all__ = [
     "interval_text",
     "round_down",
     "round_up",
+    "score_text",
+    "share_text",
 ]
 
 
@@ -77,6 +79,39 @@ def interval_text(lower: float, upper: float, digits: int) -> str:
     ('[0, 1.783]', '[1.234, 1.235]', '[-0.5, 2]')
     """
     return f"[{digits_down(lower, digits):.{digits}g}, {digits_up(upper, digits):.{digits}g}]"
+
+
+def score_text(value: float, digits: int = 4) -> str:
+    """A score of which 1 is the best: in more digits, nine at most, where so few would read as perfect.
+
+    >>> score_text(0.98765), score_text(0.99996), score_text(1.0), score_text(1 - 1e-15)
+    ('0.9877', '0.99996', '1', '0.999999999')
+    """
+    text = f"{value:.{digits}g}"
+    if text != "1" or value >= 1.0:
+        return text
+    shown = _nines(value)
+    return f"{digits_down(value, shown):.{shown}g}"
+
+
+def share_text(share: float, decimals: int = 1) -> str:
+    """A share in percent: of some but not all, neither 0 nor 100.
+
+    >>> share_text(0.987), share_text(0.99984), share_text(0.0004), share_text(0.0), share_text(1.0)
+    ('98.7%', '99.98%', '0.04%', '0.0%', '100.0%')
+    """
+    text = f"{share:.{decimals}%}"
+    if not 0.0 < share < 1.0 or text not in (f"{0:.{decimals}%}", f"{1:.{decimals}%}"):
+        return text
+    if share < 0.5:
+        return f"{100 * share:.1g}%"
+    shown = _nines(share)
+    return f"{digits_down(100 * share, shown):.{shown}g}%"
+
+
+def _nines(value: float) -> int:
+    """Digits that tell a number below 1 from it."""
+    return min(9, math.ceil(-math.log10(1.0 - value)))
 
 
 def exact_sum_is_at_most(terms: Iterable[float], bound: float) -> bool:

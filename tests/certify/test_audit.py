@@ -246,11 +246,35 @@ def test_what_cannot_be_audited_is_refused_with_a_reason(model, cst, error, word
 
 
 @pytest.mark.parametrize(
-    "given", [{"tolerance": -1.0}, {"tolerance": float("nan")}, {"max_rows": 0}, {"max_evaluations": 2.5}]
+    "given",
+    [
+        {"tolerance": -1.0},
+        {"tolerance": float("nan")},
+        {"max_rows": 0},
+        {"max_evaluations": 2.5},
+        {"max_evaluations": 9},
+    ],
 )
 def test_settings_that_mean_nothing_are_refused(given):
     with pytest.raises(InputError, match="got"):
         audit(falls_at(0), X, [1, 0, 0, 0], **given)
+
+
+@pytest.mark.parametrize("limit", [10, 11, 137, 1_000, 4_001, 20_000])
+@pytest.mark.parametrize("threshold", [0.3, np.inf])
+def test_a_search_scores_no_more_rows_than_it_may(limit, threshold):
+    """Every row that the model was asked for is counted: in the search, or afterwards."""
+    asked = []
+
+    def model(x):
+        asked.append(len(x))
+        return np.nan_to_num(falls_at(threshold)(x))
+
+    report = audit(model, np.where(X > 2, np.nan, X), [1, 0, 0, 0], max_evaluations=limit)
+    assert report.evaluations <= limit
+    assert report.evaluations + report.later_evaluations == sum(asked)
+    assert report.evaluations >= limit / 2  # and no part of it is left lying
+    assert (" more to shrink what was found" in str(report)) == bool(report.violations)
 
 
 @settings(max_examples=25, deadline=None)

@@ -9,6 +9,7 @@ import pytest
 
 from monolip import MonotonicClassifier, MonotonicRegressor
 from monolip.cli._exits import Exit
+from monolip.cli._metrics import metric_cells
 
 from .conftest import FIT, Line, arrow, csv, loans
 
@@ -152,7 +153,13 @@ def test_regression_split_weight_members_and_threads(fitted: Path, line: Line, t
 def test_the_seed_decides_and_time_ends(fitted: Path, line: Line, tmp_path):
     base = ("fit", fitted / "loans.csv", *FIT, "-o", tmp_path / "m", "--json")
     assert line(*base, "--seed", "1").data["digest"] != line(*base, "--seed", "2").data["digest"]
-    assert line(*base, "--time", "0.01s").code == 0
+    cut = line(*base, "--time", "0.001s")
+    assert cut.code == 0
+    assert cut.err.splitlines().count("note: --time cut training short; with more time the model may be better") == 1
+    assert cut.data["short_of_time"]
+    whole = line(*base, "--time", "1h")
+    assert "--time" not in whole.err
+    assert not whole.data["short_of_time"]
 
 
 def test_data_by_option_and_from_standard_input(fitted: Path, line: Line, tmp_path, monkeypatch):
@@ -187,3 +194,8 @@ def test_what_missing_values_count_as_is_told_and_directions_only_where_there_ar
     done = line(*base, "--constraints", rules)
     assert "Missing values, proved too: age counts as the lowest" in done.out
     assert "Promises are about" not in done.out
+
+
+def test_a_fit_that_is_not_perfect_does_not_look_so():
+    found = {"model": {"R2": 0.99999, "RMSE": 0.001}, "baseline": {"R2": -1e-3, "RMSE": 0.5}}
+    assert metric_cells(found, "mean")[1:] == [["R2", "0.99999", "-0.001", "higher"], ["RMSE", "0.001", "0.5", "lower"]]

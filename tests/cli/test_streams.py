@@ -183,7 +183,7 @@ def test_categories_never_seen_are_counted(folder: Path, model: Path, line: Line
 
 def test_a_bar_tells_how_far_a_stream_is_and_how_long_it_will_take():
     """The bar is about one stage at a time; rich draws the time left."""
-    bar = FitBar(2, time_budget=100.0)
+    bar = FitBar(100.0)
     bar.stage("pass", 1, 10)  # no terminal: nothing
     bar.wanted = True
     with bar:

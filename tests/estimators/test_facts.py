@@ -10,7 +10,7 @@ import pytest
 
 from monolip.errors import FrozenFileError, InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor
-from monolip.estimators._facts import Facts
+from monolip.estimators._facts import Facts, staying_members, told_members
 from monolip.estimators._saving import ENTRY, _seal, read_entry
 from monolip.estimators.calibration import measure_calibration
 from monolip.frozen import FrozenNetwork
@@ -39,6 +39,17 @@ def test_a_loaded_model_has_its_history_and_its_calibration(classifier, tmp_path
     assert again.n_iter_ == classifier.n_iter_
     assert again.calibration_ == classifier.calibration_
     assert str(again.slopes_) == str(classifier.slopes_)
+
+
+def test_members_that_a_model_has_not_are_not_counted():
+    """Two joined, were cut short on the way and left out; then all stayed at their starts."""
+    trained = [{"member": m, "n_steps": 50, "slope_rate": 0.16} for m in range(4)] + [{"stream_rows": 7}]
+    assert told_members(trained) == 4
+    assert staying_members(trained, 4, 8) == []
+    history = trained + staying_members(trained, 2, 8)
+    assert told_members(history) == 2
+    assert staying_members(history, 2, 8) == []
+    assert [entry["member"] for entry in staying_members(history, 3, 8)] == [2]
 
 
 def test_numbers_that_json_cannot_hold_become_none():

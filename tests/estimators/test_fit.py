@@ -9,7 +9,7 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting, _recipe, _sampling
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _fitting, _sampling
 from monolip.estimators._one_blas_thread import one_blas_thread
 
 from .tables import QUICK, credit
@@ -132,9 +132,22 @@ def test_a_time_budget_ends_the_fit_with_what_there_is():
     assert np.isfinite(model.predict(X)).all()
 
 
+def test_a_limit_that_cut_a_fit_short_is_told_to_who_listens(capsys):
+    X, y, _ = wave(5000)
+    limits = {"max_iter": 3000, "max_time": 0.05, "random_state": 0}
+    quiet, told = (MonotonicRegressor(verbose=verbose, **limits).fit(X, y) for verbose in (0, 1))
+    assert quiet._short_of_time
+    assert told._short_of_time
+    words = "fit: max_time=0.05 cut training short; with more time the model may be better"
+    assert capsys.readouterr().err.splitlines().count(words) == 1
+    told.set_params(max_time=1e6, max_iter=1).fit(X, y)
+    assert not told._short_of_time
+    assert "cut training short" not in capsys.readouterr().err
+
+
 def test_ctrl_c_leaves_the_best_model_so_far(monkeypatch):
     X, y, _ = wave(300)
-    real = _recipe.run_jobs
+    real = _coach.run_jobs
 
     def interrupted(jobs, n_threads, on_progress):
         def tell(job, progress):
@@ -143,7 +156,7 @@ def test_ctrl_c_leaves_the_best_model_so_far(monkeypatch):
 
         return real(jobs, n_threads, tell)
 
-    monkeypatch.setattr(_recipe, "run_jobs", interrupted)
+    monkeypatch.setattr(_coach, "run_jobs", interrupted)
     with pytest.warns(UserWarning, match="fit was interrupted; the model is the best one so far"):
         model = MonotonicRegressor(n_estimators=2, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.5

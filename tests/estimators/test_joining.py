@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _recipe
 from monolip.estimators._training import run_jobs
 
 
@@ -97,7 +97,7 @@ def test_who_is_cut_short_on_the_way_is_left_out(rng, monkeypatch, how):
             time.sleep(2.1)
         return run_jobs(jobs, *more)
 
-    monkeypatch.setattr(_recipe, "run_jobs", cut)
+    monkeypatch.setattr(_coach, "run_jobs", cut)
     monkeypatch.setattr(_recipe, "PATIENT", 0.0)
     limit = {"max_time": 2.0} if how == "late" else {}
     if how == "interrupt":
@@ -121,3 +121,27 @@ def test_bad_numbers_of_members_are_named():
     for wrong in (0, 2.5, "many", None):
         with pytest.raises(InputError, match="n_estimators is 'auto' or at least 1, a whole number; got"):
             MonotonicRegressor(n_estimators=wrong).fit(np.zeros((20, 1)), np.zeros(20))
+
+
+@pytest.mark.parametrize(
+    ("rows", "members", "expected"), [(400, "auto", 4), (400, 1, 1), (400, 12, 12), (10, "auto", 4), (10, 1, 1)]
+)
+def test_a_loaded_model_knows_how_many_members_there_are(rows, members, expected, rng, tmp_path):
+    """Members that follow at their starts, or have too few rows, are never trained; the file tells of them too."""
+    X = rng.uniform(-1, 1, (rows, 2))
+    y = X[:, 0] + rng.normal(size=rows)
+    model = MonotonicRegressor(random_state=0, n_estimators=members).fit(X, y)
+    assert len(model.frozen_.members) == 1
+    model.save(tmp_path / "m")
+    assert model.n_estimators_ == MonotonicRegressor.load(tmp_path / "m").n_estimators_ == expected
+
+
+def test_members_added_to_such_a_model_are_told_too(rng, tmp_path):
+    X = rng.uniform(-1, 1, (400, 2))
+    y = X[:, 0] + rng.normal(size=400)
+    model = MonotonicRegressor(random_state=0, n_estimators=10, warm_start=True).fit(X, y)
+    model.set_params(n_estimators=13).fit(X, y).save(tmp_path / "m")
+    again = MonotonicRegressor.load(tmp_path / "m")
+    assert again.n_estimators_ == model.n_estimators_ == 13
+    stayed = [entry["member"] for entry in again.history_ if entry["n_steps"] == 0]
+    assert sorted(stayed) == list(range(13))  # each once

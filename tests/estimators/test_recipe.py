@@ -14,8 +14,9 @@ from monolip.engine.architecture import Architecture
 from monolip.engine.judging import outputs_of, row_losses
 from monolip.engine.problem import Problem
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _recipe, _training
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _recipe, _training
 from monolip.estimators._climber import Rung, deal_folds, plainest
+from monolip.estimators._coach import Coach
 from monolip.estimators._jury import POWER, Jury
 from monolip.estimators._recipe import Recipe
 
@@ -23,11 +24,11 @@ RUNGS = (Rung(50, 0.3), Rung(100, 0.1), Rung(200, 0.05))
 RUNGS_4 = (50, 100, 200, 400)
 
 
-def recipe(rng, n=400, n_members=2, rungs=RUNGS, **more):
+def recipe(rng, n=400, n_members=2, rungs=RUNGS, n_threads=1, **more):
     x = rng.normal(size=(n, 3)).astype(np.float32)
     y = x[:, 0] + np.abs(x[:, 1] - x[:, 2]) + 0.1 * rng.normal(size=n)
     problem = Problem(x, y, [0, -9, -9], [9, 9, 9], architecture=Architecture(hidden=(16, 16)))
-    return Recipe(problem, deal_folds(n, 8, rng, None), rungs, np.ones(3), n_members, 64, seed=0, **more)
+    return Recipe(problem, deal_folds(n, 8, rng, None), rungs, np.ones(3), n_members, Coach(64, 0, n_threads), **more)
 
 
 def test_an_additive_function_with_noise_is_left_at_its_start(rng):
@@ -205,9 +206,7 @@ def test_columns_of_one_name_are_refused():
 
 def test_every_member_ends_with_all_rows_and_is_judged_before(rng, monkeypatch):
     jobs = []
-    monkeypatch.setattr(
-        _recipe, "run_jobs", lambda given, *rest: jobs.extend(given) or _training.run_jobs(given, *rest)
-    )
+    monkeypatch.setattr(_coach, "run_jobs", lambda given, *rest: jobs.extend(given) or _training.run_jobs(given, *rest))
     run = recipe(rng, n=2500, n_members=6)
     chosen, climbers = run.run()
     assert chosen.rung > 0
@@ -255,7 +254,7 @@ def test_a_path_over_noise_earns_nothing(rng):
     run.problem.data.y[:, 0] = rng.normal(size=400)
     run.run()
     assert run.unearned == 2
-    assert max(entry["n_steps"] for entry in run.history) <= 200
+    assert max(entry["n_steps"] for entry in run.coach.history) <= 200
 
 
 def test_climbing_in_two_goes_is_climbing(rng):
@@ -288,7 +287,7 @@ def test_a_finish_that_was_cut_short_is_thrown_away(rng, monkeypatch):
         replace(result, stopped="time" if job.holdout is None else result.stopped)
         for job, result in zip(given, _training.run_jobs(given, *rest), strict=True)
     ]
-    monkeypatch.setattr(_recipe, "run_jobs", cut)
+    monkeypatch.setattr(_coach, "run_jobs", cut)
     chosen, climbers = run.run()
     assert chosen.rung > 0
     assert all(climber.finished is None for climber in climbers)
@@ -323,7 +322,7 @@ def test_no_member_makes_more_passes_than_asked_for(rng, n, max_iter):
     assert model.n_iter_ <= max_iter + 1  # rounded
 
 
-@pytest.mark.parametrize(("owner", "place"), [(Recipe, "_train"), (Jury, "hear"), (Recipe, "_results")])
+@pytest.mark.parametrize(("owner", "place"), [(Coach, "train"), (Jury, "hear"), (Coach, "_results")])
 def test_an_interrupt_anywhere_keeps_what_was_learned(rng, monkeypatch, owner, place):
     calls, real = [], getattr(owner, place)
 
@@ -336,7 +335,7 @@ def test_an_interrupt_anywhere_keeps_what_was_learned(rng, monkeypatch, owner, p
     monkeypatch.setattr(owner, place, interrupted)
     run = recipe(rng, n=3000, n_members=5)
     chosen, climbers = run.run()
-    assert run.interrupted
+    assert run.coach.interrupted
     assert len(climbers) >= 2
     assert all(np.isfinite(climber.result(chosen.rung).weights[0]).all() for climber in climbers)
 
@@ -355,4 +354,4 @@ def test_an_interrupt_that_no_training_saw_is_reported(rng, monkeypatch):
     run = recipe(rng, n_threads=2)
     monkeypatch.setattr(Future, "result", interrupted)
     run.run()
-    assert run.interrupted
+    assert run.coach.interrupted

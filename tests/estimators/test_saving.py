@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from monolip.estimators import MonotonicClassifier, MonotonicRegressor
 from monolip.estimators._saving import ENTRY, _seal, read_entry, read_parameters, write_parameters
 from monolip.frozen import FrozenNetwork
 from monolip.frozen_file import save
+from monolip.input_transform import InputTransform
 
 from .tables import QUICK, credit, one_ulp_up
 
@@ -139,3 +141,38 @@ def test_tags_nobody_writes_are_refused(value):
         read_parameters(json.dumps(entry), "M", {"a"}, "digest", "path")
     with pytest.raises(FrozenFileError, match=r"\['a', 'b'\] differ"):
         read_parameters(text, "M", {"b"}, "digest", "path")
+
+
+def zeros_of(kind, zero):
+    """Rows in which zero is the lowest value, one of two values, a category, or a class."""
+    rng = np.random.default_rng(0)
+    X, y = np.abs(rng.normal(size=(200, 2))), rng.normal(size=200)
+    if kind == "lowest":
+        X[:40, 0] = zero
+    elif kind in ("two", "category"):
+        X[:, 0] = np.where(X[:, 0] > 0.7, 1.0, zero)
+    elif kind == "class":
+        y = np.where(y > 0, 1.0, zero)
+    return X, y
+
+
+@pytest.mark.parametrize("kind", ["lowest", "two", "category", "class"])
+def test_minus_zero_makes_no_other_model(kind, tmp_path):
+    estimator = MonotonicClassifier if kind == "class" else MonotonicRegressor
+    more = {"categorical_features": [0]} if kind == "category" else {}
+    one, two = (estimator(**QUICK, **more).fit(*zeros_of(kind, zero)) for zero in (0.0, -0.0))
+    assert one.frozen_.digest == two.frozen_.digest
+    two.save(tmp_path / "m")
+    assert estimator.load(tmp_path / "m").frozen_ == two.frozen_
+
+
+def test_a_file_that_holds_minus_zero_is_read_as_it_was_written(tmp_path):
+    """As fits wrote it once: its digest, and so its certificate, stay valid."""
+    X, y = zeros_of("lowest", 0.0)
+    network = MonotonicRegressor(**QUICK).fit(X, y).frozen_
+    first, *others = network.inputs.columns
+    assert first.seen[0] == 0.0
+    old = replace(first, seen=(-0.0, *first.seen[1:]))
+    network = replace(network, inputs=InputTransform((old, *others)))
+    network.save(tmp_path / "m")
+    assert FrozenNetwork.load(tmp_path / "m").digest == network.digest

@@ -195,6 +195,17 @@ def test_classes_rare_ones_included_weights_and_calibration(monkeypatch, tmp_pat
     assert loaded.history_ == two.history_
 
 
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("noise", [0.1, 3.0])
+def test_a_stream_tells_how_many_members_there_are(members, noise, monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 3000))
+    folder = write(tmp_path / "d", {"a": a, "b": b, "y": a + noise * rng.normal(size=3000)})
+    fitted = model(n_estimators=members).fit_stream(folder, "y")
+    assert fitted.n_estimators_ == _roundtrip(fitted, tmp_path).n_estimators_ == members
+
+
 def _roundtrip(fitted, folder):
     fitted.save(folder / "m.safetensors")
     return type(fitted).load(folder / "m.safetensors")
@@ -236,10 +247,11 @@ def test_numbers_called_categories_and_many_of_them(monkeypatch, tmp_path):
     assert np.mean((fitted.predict(table) - columns["y"]) ** 2) < 0.4 * np.var(columns["y"])
 
 
-def test_time_and_ctrl_c_end_a_fit_with_the_best_model_so_far(big, monkeypatch):
+def test_time_and_ctrl_c_end_a_fit_with_the_best_model_so_far(big, monkeypatch, capsys):
     shrink(monkeypatch)
-    fitted = model(max_time=1e-3).fit_stream(big, "y")
+    fitted = model(max_time=1e-3, verbose=1).fit_stream(big, "y")
     assert fitted.certificate_.check()
+    assert "fit_stream: max_time=0.001 cut training short; with more time the" in capsys.readouterr().err
     original = _buffers.Buffers._made
 
     def interrupted(self, start):

@@ -6,6 +6,7 @@ float32 below 1e-4 (outputs are about 1).
 
 from __future__ import annotations
 
+import json
 import os
 import runpy
 import subprocess
@@ -19,6 +20,7 @@ import torch
 from monolip import FrozenNetwork
 from monolip.certify import certify
 from monolip.errors import InputError
+from monolip.nn.fit import fit
 from monolip.nn.fit_group import add_up, everywhere_the_same, process_group, rank_0_says, rank_and_world
 
 ROOT = Path(__file__).parents[2]
@@ -136,6 +138,21 @@ def test_processes_that_came_to_different_networks_say_so(monkeypatch: pytest.Mo
     monkeypatch.setattr("torch.distributed.all_gather", gather)
     with pytest.raises(InputError, match="rank 2 differ from rank 0"):
         everywhere_the_same("00" * 32, torch.device("cpu"))
+
+
+def test_shapes_of_deep_networks_are_compared_to_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many numbers in the same arrays but for the last two, beyond what a message shows."""
+    told = []
+    monkeypatch.setattr(sys.modules["monolip.nn.fit"], "begin_together", lambda facts, error: told.append(facts))
+    for last in ((4, 6), (6, 4), (4, 6)):
+        model = torch.nn.ParameterList([torch.zeros(size) for size in ((16, 16),) * 500] + [torch.zeros(last)])
+        with pytest.raises(InputError, match="can be frozen"):
+            fit(model, np.zeros((8, 2)), np.zeros(8))
+    one, other, again = told
+    assert one["parameters of the network"] == other["parameters of the network"]
+    assert one["shapes of its parameters"] != other["shapes of its parameters"]
+    assert one == again
+    assert len(json.dumps(one)) < 2048  # there is room for an error beside it
 
 
 TOGETHER = """

@@ -129,3 +129,12 @@ def test_scores_against_scikit_learn():
     numbers = scores_of(t, f, None, w)
     assert numbers["R2"] == pytest.approx(metrics.r2_score(t, f, sample_weight=w))
     assert numbers["RMSE"] == pytest.approx(metrics.mean_squared_error(t, f, sample_weight=w) ** 0.5)
+
+
+def test_scores_that_are_not_perfect_are_not_printed_so():
+    scores = {"monolip": {"R2": np.array([0.99999, 0.999992]), "RMSE": np.array([0.25, 0.35])}}
+    seconds = {"monolip": np.ones(2)}
+    found = comparing.Comparison(scores, seconds, {}, True, 10)
+    assert found.cells[1][1].startswith("0.999991 ±")
+    scores["monolip"]["R2"][:] = 1.0
+    assert found.cells[1][1] == "1 ±0"

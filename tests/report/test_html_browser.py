@@ -343,3 +343,16 @@ def test_the_panel_speaks_of_the_class_that_directions_named(visit, tmp_path):
         tab.fill("#threshold", str(threshold))
         told = tab.inner_text("#decision")
         assert told == f"Decision: {'bad' if values[0] > threshold else 'good'}"
+
+
+def test_a_probability_below_one_is_not_shown_as_certain(visit, tmp_path):
+    x = np.linspace(-1, 1, 1000)[:, None]
+    model = MonotonicClassifier(monotonic_cst=[1], max_slope=12.0, random_state=0).fit(x, x[:, 0] > 0)
+    tab = visit(write_report(model, tmp_path / "r.html", check=False))
+    told = {}
+    for value in (-1.0, 1.0):
+        tab.fill("#value-0", str(value))
+        told[value] = tab.inner_text("#answer")
+        probability = float(tab.text_content("#exact").split("prediction = ")[1].split()[0])
+        assert 0 < min(probability, 1 - probability) < 5e-5
+    assert sorted(told.values()) == ["< 0.0001", "> 0.9999"]

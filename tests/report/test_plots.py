@@ -113,6 +113,14 @@ def test_a_history_adds_up_the_stretches_of_each_member(model):
         assert line.get_ydata().tolist() == [losses[k] for k in judged]
 
 
+def test_a_history_of_a_stream_draws_the_fit_of_its_sample():
+    X, y = credit(60)
+    model = MonotonicRegressor(max_iter=1, random_state=0).fit(X, y)
+    before = [line.get_ydata().tolist() for line in plot_history(model).lines]
+    model.history_ = [*model.history_, {"stream_rows": 4096, "holdout_loss": 0.5}]
+    assert [line.get_ydata().tolist() for line in plot_history(model).lines] == before
+
+
 def test_a_history_looks_as_it_did():
     X, y = credit(60)
     model = MonotonicRegressor(max_iter=1, random_state=0).fit(X, y)

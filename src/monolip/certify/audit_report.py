@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import MissingExtraError
+from monolip.rounding import share_text
 
 __all__ = ["AuditReport", "AuditedFeature", "Counterexample"]
 
@@ -65,7 +66,8 @@ class AuditReport:
     before, after: the rows of the counterexamples, in the type of X, so that they can be scored again.
     batch_dependent: share of rows whose score changes in a batch of another size. not_replayed: rounding-sized pairs
     that fell during the search and did not fall again in the batch of `before` and `after`; they are not listed.
-    nan_scores: scores that were NaN during the search; no pair is formed with them.
+    nan_scores: scores that were NaN during the search; no pair is formed with them. evaluations: rows scored in the
+    search; later_evaluations: afterwards, to make what was found small, score it once more and draw a curve.
     """
 
     model: str
@@ -86,6 +88,7 @@ class AuditReport:
     thresholds_read: int
     frame_backend: Any = None
     nan_scores: int = 0
+    later_evaluations: int = 0
 
     @property
     def violated(self) -> bool:
@@ -154,9 +157,10 @@ class AuditReport:
             verdict = f"VIOLATED, worst drop {self.worst_drop:.3g}"
         else:
             verdict = f"violated by rounding only, worst drop {self.worst_drop:.3g}"
+        later = f", {self.later_evaluations:,} more to shrink what was found" if self.violations else ""
         return (
             f"Audit of {self.model}: {verdict} ({self.pairs:,} pairs from {self.n_rows:,} rows, "
-            f"{self.evaluations:,} evaluations, {self.seconds:.1f} s, seed {self.seed})"
+            f"{self.evaluations:,} evaluations{later}, {self.seconds:.1f} s, seed {self.seed})"
         )
 
     def _table(self) -> list[str]:
@@ -168,7 +172,7 @@ class AuditReport:
         for f in self.features:
             way = "increasing" if f.direction > 0 else "decreasing"
             which = f"{f.output!s:8}" if several else ""
-            shares = f"{f.share_affected:13.1%}  {f.share_beyond_rounding:15.1%}"
+            shares = f"{share_text(f.share_affected):>13}  {share_text(f.share_beyond_rounding):>15}"
             if f.share_affected != f.share_affected:
                 shares = f"{'not searched':>13}  {'':15}"
             lines.append(f"{f.name:{width}}  {way}  {which}{shares}  {f.worst_drop:.3g}")

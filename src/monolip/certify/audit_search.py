@@ -31,7 +31,7 @@ _LARGEST_GRID, _AROUND = 256, 45  # values of the common grid; those around a ro
 
 @dataclass
 class Budget:
-    """Evaluations (rows scored) and seconds; `spent` says which ended the search."""
+    """Evaluations (rows scored) and seconds that a search may take."""
 
     max_evaluations: int
     max_seconds: float | None
@@ -43,9 +43,14 @@ class Budget:
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
-    def is_spent(self) -> bool:
+    @property
+    def left(self) -> int:
+        return self.max_evaluations - self.evaluations
+
+    def is_spent(self, needed: int = 1) -> bool:
+        """Whether there is no time left, or not so many evaluations."""
         self.out_of_time |= self.max_seconds is not None and self.seconds > self.max_seconds
-        return self.out_of_time or self.evaluations >= self.max_evaluations
+        return self.out_of_time or self.left < needed
 
 
 @dataclass(frozen=True)
@@ -137,10 +142,11 @@ class Search:
             swept = np.tile(grid, (len(own), 1))
             scores = np.zeros(swept.shape[::-1])
             for k in range(2 + _ZOOMS):  # the grid, then closer and closer, then around the row's own values
-                if self.budget.is_spent():
+                if self.budget.is_spent(2 * len(own)):
                     break
                 last = k == 1 + _ZOOMS
                 swept = local_grid(feature, own) if last else zoom(feature, swept, scores, self.rng) if k else swept
+                swept = _thinned(swept, self.budget.left // len(own))
                 drops, scores = self._judge(rows, table, feature, swept, of_data)
                 worst[known] = np.maximum(worst[known], drops)
         if of_data:
@@ -212,15 +218,21 @@ class Search:
     def run(self, rows: IntArray, n_rounds: int) -> None:
         """The rows of X first, then generations of their worst."""
         order = list(self.features.values())
-        share = (self.budget.max_evaluations - self.budget.evaluations) // (n_rounds * len(order))
+        share = self.budget.left // (n_rounds * len(order))
         n = max(len(rows), min(512, self.table.n_rows * 8))
         for k in range(n_rounds):
             for feature in order:
-                if self.budget.is_spent():
+                if self.budget.is_spent(2 * (n if k else len(rows))):
                     return
                 batch = Rows.of(rows, self.table.n_columns) if k == 0 else self.children(feature, n)
                 size = int(np.clip(share // len(batch.parents) - _AROUND, 16, _LARGEST_GRID))
                 self.round(feature, batch, size, of_data=k == 0)
+
+
+def _thinned(values: FloatArray, count: int) -> FloatArray:
+    """Of each row's sorted values (n, m) as many as can be scored, from the first to the last."""
+    m = values.shape[1]
+    return values if m <= count else values[:, np.linspace(0, m - 1, count).round().astype(np.int64)]
 
 
 def worst_drops(scores: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:

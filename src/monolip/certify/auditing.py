@@ -28,6 +28,7 @@ IntArray = NDArray[np.int64]
 
 N_ROUNDS = 6
 _PER_ROW = 200  # evaluations of a row and feature, over all rounds; more rows would leave features without a turn
+_LOOKED_AT = 8  # evaluations for each row that is scored before the search, four times: at most half of them
 ROUNDING_ULPS = 64  # of the largest score: what sums of rounded terms explain
 
 
@@ -64,8 +65,8 @@ def audit(
         gradient: rows -> slopes (n, d) or (n, outputs, d), for models other than torch modules, which have their own.
         tolerance: drops up to this do not count; 0.0 counts any.
         max_rows: rows of X that are swept; a random part of a larger X.
-        max_evaluations, max_seconds: rows scored in the search, about, and time (making counterexamples minimal comes
-            on top). Time is the one limit that costs reproducibility.
+        max_evaluations, max_seconds: rows scored in the search, at most (from 10 on), and time. Making what was found
+            small comes on top, and is counted apart. Time is the one limit that costs reproducibility.
         max_counterexamples: listed for each feature and output.
         beyond_range: whether features may leave the range they have in X.
         seed: all randomness comes from it. verbose: show progress.
@@ -79,8 +80,8 @@ def audit(
     scorer = scorer_of(predict, gradient).about(monotonic_cst)
     table = read_table(X, feature_names, scorer.dtype, model_orders(scorer.owner))
     tolerance, limit = _tolerance(tolerance), _positive(max_counterexamples, "max_counterexamples")
-    budget, rng = Budget(_positive(max_evaluations, "max_evaluations"), max_seconds), np.random.default_rng(seed)
-    rows = _some(np.arange(table.n_rows), _positive(max_rows, "max_rows"), rng)
+    budget, rng = Budget(_positive(max_evaluations, "max_evaluations", 10), max_seconds), np.random.default_rng(seed)
+    rows = _some(np.arange(table.n_rows), min(_positive(max_rows, "max_rows"), max_evaluations // _LOOKED_AT), rng)
     start = _start(scorer, table.mixed(np.tile(rows[:, None], (1, table.n_columns)), {}), budget, tolerance)
     signs = directions_of(monotonic_cst, table.names, start.n_outputs, scorer.told_classes)
     splits = thresholds_of(scorer.owner, table.names)
@@ -95,16 +96,17 @@ def audit(
 
 def _report(search: Search, start: _Start, n_rows: int, limit: int, seed: int, thresholds: int) -> AuditReport:
     """What was found, made small and scored once more."""
-    rounding, frame = start.rounding, search.table.frame
+    rounding, frame, searched = start.rounding, search.table.frame, search.budget.evaluations
     with np.errstate(invalid="ignore"):  # scores may be infinite
         pairs = shrink(search, n_rows, limit)
     audited = tuple(_audited(search, pairs, j, k, rounding) for j, k in np.argwhere(search.signs).tolist())
     violations, before, after = counterexamples(search, pairs, rounding, search.scorer)
     budget = search.budget
     return AuditReport(
-        search.scorer.name, audited, violations, before, after, n_rows, budget.evaluations, search.pairs,
+        search.scorer.name, audited, violations, before, after, n_rows, searched, search.pairs,
         budget.seconds, seed, search.tolerance, rounding, start.batch_dependent, len(pairs) - len(violations),
         budget.out_of_time, thresholds, frame.implementation if search.table.is_frame else None, search.nan_scores,
+        budget.evaluations - searched,
     )  # fmt: skip
 
 
@@ -192,7 +194,7 @@ def _tolerance(given: float) -> float:
     return float(given)
 
 
-def _positive(value: Any, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{what} is a whole number above 0; got {value!r}; pass one.")
+def _positive(value: Any, what: str, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{what} is a whole number from {least} on; got {value!r}; pass one.")
     return int(value)

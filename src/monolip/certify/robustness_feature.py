@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from monolip.certify.robustness import decisions, network_of
 from monolip.certify.robustness_inputs import Samples, held_names, movable_features, read_samples
 from monolip.certify.robustness_path import Path, paths_of
-from monolip.rounding import digits_down
+from monolip.rounding import digits_down, share_text
 
 __all__ = ["FeatureRadii", "feature_radii"]
 
@@ -46,8 +46,8 @@ class FeatureRadii:
         for i, name in enumerate(self.features):
             up, down = (side[~np.isnan(side[:, i]), i] for side in (self.up, self.down))
             cells = [digits_down(float(np.median(side)), 4) if len(side) else np.nan for side in (up, down)]
-            sure = [float(np.isinf(side).mean()) if len(side) else np.nan for side in (up, down)]
-            lines.append(f"{name:20s} {cells[0]:10.4g} {sure[0]:9.0%} {cells[1]:12.4g} {sure[1]:9.0%}")
+            sure = [share_text(float(np.isinf(side).mean()) if len(side) else np.nan, 0) for side in (up, down)]
+            lines.append(f"{name:20s} {cells[0]:10.4g} {sure[0]:>9} {cells[1]:12.4g} {sure[1]:>9}")
         return "\n".join([*lines, *([f"held fixed: {', '.join(self.held)}"] if self.held else [])])
 
     __repr__ = __str__

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 __all__ = ["FitBar"]
 
-DECIDING = 4  # members that are trained together and decide how far to go; further ones follow
 _STAGES = {"pass": "looking at all rows once", "training": "training on all rows", "judging": "judging"}
 
 
@@ -21,13 +20,13 @@ class FitBar:
     many there will be is not known before; so the bar is about the round.
     """
 
-    def __init__(self, n_members: int, time_budget: float | None = None, quiet: bool = False) -> None:
+    def __init__(self, time_budget: float | None = None, quiet: bool = False) -> None:
         self.wanted = sys.stderr.isatty() and not quiet
-        self.n_members, self.loss = n_members, ""
         self.deadline = None if time_budget is None else time.monotonic() + time_budget
-        self.lock, self.round, self.what = Lock(), (-1, False), ""
-        self.members: dict[int, tuple[int, int]] = {}
-        self.seen = 0
+        self.lock, self.loss, self.what = Lock(), "", ""
+        self.round: tuple[Any, ...] = ()
+        self.members: dict[int, int] = {}  # of this round, and the steps that each has made
+        self.course: Any = None
         self.bar: Any = None
 
     def __enter__(self) -> Self:
@@ -55,7 +54,7 @@ class FitBar:
             return
         with self.lock:
             if self.what != what:
-                self.what, self.round = what, (-1, False)
+                self.what, self.round = what, ()
                 self.bar.reset(self.task, total=of, more="")
             more = "left" if loss is None else f"left at most; loss {loss:.4g}"
             self.bar.update(self.task, description=_STAGES[what], completed=done, total=of, more=more + self._budget())
@@ -67,17 +66,18 @@ class FitBar:
         if self.bar is None:
             return
         with self.lock:
-            follower = job.member >= DECIDING
-            if (job.rung, follower) != self.round:
-                self.round, self.members = (job.rung, follower), {}
-                self.bar.reset(self.task, total=None, more="")
-            self.members[job.member] = standing.step, standing.n_steps
-            expected = self.n_members - DECIDING if follower else min(self.n_members, DECIDING)
-            self.seen = max(self.seen, len(self.members))  # there may be more than expected
-            expected = expected if follower else max(expected, self.seen)
+            if self.course is None:
+                from monolip.estimators._course import Course  # a fit is going on: it costs nothing any more
+
+                self.course = Course()
+            self.course.hear(job)
+            began = (job.rung, job.problem.layout.most_bins, job.holdout is None, job.together)
+            tell = self.bar.update
+            if began != self.round or standing.step < self.members.get(job.member, 0):  # followers finish in place
+                self.round, self.members, tell = began, {}, self.bar.reset
+            self.members[job.member] = standing.step
             if standing.best_loss is not None:
                 self.loss = f"; loss {standing.best_loss:.4g}"
-            more = f"left in this round{self.loss}{self._budget()}"
-            text = f"training{' more' if follower else ''}, round {job.rung + 1}"
-            done, total = sum(step for step, _ in self.members.values()), standing.n_steps * max(1, expected)
-            self.bar.update(self.task, description=text, completed=done, total=total, more=more)
+            text, more = f"{self.course.words(job)}, round {job.rung + 1}", f"left in this round{self.loss}"
+            done, total = sum(self.members.values()), standing.n_steps * len(job.together)
+            tell(self.task, description=text, completed=done, total=total, more=more + self._budget())

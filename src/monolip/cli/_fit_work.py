@@ -25,7 +25,7 @@ from monolip.cli._target import Rows, read_target, read_weight, split_rows
 from monolip.errors import CheckpointError, InputError, PromiseWarning
 from monolip.estimators._against_data import against_the_data
 
-__all__ = ["Fit", "FitPlan", "Prepared", "carry_out", "estimator_of", "fit_watched", "prepare"]
+__all__ = ["Fit", "FitPlan", "Prepared", "carry_out", "estimator_of", "fit_watched", "prepare", "time_remarks"]
 
 _INTERRUPTED = ("fit was interrupted", "fit_stream was interrupted")
 
@@ -119,8 +119,8 @@ def carry_out(plan: FitPlan) -> Fit:
         from monolip.cli._stream_work import carry_out_stream
 
         return carry_out_stream(plan)
-    started, n_members = time.perf_counter(), plan.settings.get("n_estimators") or 2
-    with FitBar(n_members, plan.time, plan.quiet) as bar:
+    started = time.perf_counter()
+    with FitBar(plan.time, plan.quiet) as bar:
         prepared = prepare(plan)
         model, train = estimator_of(plan, prepared), prepared.train
         checkpoint = _checkpoint(plan, prepared, bar)
@@ -133,6 +133,7 @@ def carry_out(plan: FitPlan) -> Fit:
     try:
         metrics = None if prepared.test is None else judge(model, prepared.test, train, prepared.labels)
         remarks = (
+            *time_remarks(model),
             *against_the_data(model, train.X, train.y, train.weight),
             *identifier_remarks(train.X, prepared.constraints),
         )
@@ -140,6 +141,13 @@ def carry_out(plan: FitPlan) -> Fit:
         raise KeyboardInterrupt(f"interrupted while the fit was judged; {plan.output} is saved, and whole") from None
     seconds = time.perf_counter() - started
     return Fit(model, prepared, metrics, seconds, checkpoint.found, interrupted, replaced, remarks, len(train))
+
+
+def time_remarks(model: Any) -> list[str]:
+    """What --time has left out of a fit."""
+    from monolip.estimators._coach import SHORT_OF_TIME
+
+    return [SHORT_OF_TIME.format("--time")] if model._short_of_time else []
 
 
 def _fit_table(model: Any, train: Rows, checkpoint: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.report.comparing_scores import scores_of
+from monolip.rounding import score_text
 
 __all__ = ["judge", "metric_cells"]
 
@@ -36,5 +37,5 @@ def metric_cells(found: dict[str, dict[str, float]], baseline: str) -> list[list
     cells = [["metric", "model", baseline, "better is"]]
     for name, value in found["model"].items():
         way = "higher" if name in HIGHER_IS_BETTER else "lower"
-        cells.append([name, f"{value:.4g}", f"{found['baseline'][name]:.4g}", way])
+        cells.append([name, score_text(value), score_text(found["baseline"][name]), way])
     return cells

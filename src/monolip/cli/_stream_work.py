@@ -11,7 +11,7 @@ import numpy as np
 from monolip.cli._constraints import read_constraints
 from monolip.cli._files import through_links, write_output
 from monolip.cli._fit_bar import FitBar
-from monolip.cli._fit_work import Fit, FitPlan, Prepared, estimator_of, fit_watched
+from monolip.cli._fit_work import Fit, FitPlan, Prepared, estimator_of, fit_watched, time_remarks
 from monolip.cli._identifiers import identifier_remarks
 from monolip.cli._looks import require_no_dressed_numbers
 from monolip.cli._metrics import judge
@@ -40,8 +40,8 @@ _WORDS = {
 
 def carry_out_stream(plan: FitPlan) -> Fit:
     """As `carry_out` does for a table. A fit that is killed leaves a checkpoint; Ctrl-C also the best model so far."""
-    started, n_members = time.perf_counter(), plan.settings.get("n_estimators") or 2
-    with FitBar(n_members, plan.time, plan.quiet) as bar:
+    started = time.perf_counter()
+    with FitBar(plan.time, plan.quiet) as bar:
         try:
             source, names, constraints, labels = _prepare(plan)
             promises = constraints.monotonic_cst(labels, plan.positive), constraints.slopes_of(labels, plan.positive)
@@ -65,6 +65,7 @@ def carry_out_stream(plan: FitPlan) -> Fit:
             judged = prepared.test if _counts(train) else None
             metrics = None if judged is None else judge(model, judged, train, _classes(model, labels))
             remarks = (
+                *time_remarks(model),
                 *(against_the_data(model, train.X, train.y, train.weight) if _counts(train) else ()),
                 *identifier_remarks(train.X, prepared.constraints),
             )

@@ -27,6 +27,7 @@ from monolip.cli._options import (
 )
 from monolip.cli._screen import Answer, number, show
 from monolip.errors import InputError, MonolipError
+from monolip.rounding import share_text
 
 __all__ = ["command"]
 
@@ -42,10 +43,10 @@ __all__ = ["command"]
 @click.option("--max-rows", type=click.IntRange(1), default=500, show_default=True, help="Rows that are swept.")
 @click.option(
     "--max-evaluations",
-    type=click.IntRange(1),
+    type=click.IntRange(10),
     default=500_000,
     show_default=True,
-    help="Rows that are scored, about: a sweep that began is finished, and finds are scored again.",
+    help="Rows that are scored in the search, at most; what is found is scored again, to make it small.",
 )
 @click.option("--time", type=Seconds(), default="60s", show_default=True, help="At most, about.")
 @output_option("Save the counterexamples: .csv, .parquet or .arrow.")
@@ -113,6 +114,7 @@ def _answer(report: Any, path: Path, kind: str) -> Answer:
             "rows": report.n_rows,
             "pairs": report.pairs,
             "evaluations": report.evaluations,
+            "later_evaluations": report.later_evaluations,
             "seconds": round(report.seconds, 2),
             "out_of_time": report.out_of_time,
         }
@@ -131,7 +133,7 @@ def _answer(report: Any, path: Path, kind: str) -> Answer:
 
 
 def _share(share: float) -> str:
-    return "-" if share != share else f"{share:.1%}"
+    return "-" if share != share else share_text(share)
 
 
 def _save(report: Any, path: Path) -> None:

@@ -19,6 +19,7 @@ from monolip.cli._options import (
     seed_option,
 )
 from monolip.cli._screen import Answer, number, show
+from monolip.rounding import score_text
 
 __all__ = ["command"]
 
@@ -82,9 +83,8 @@ def _answer(options: dict[str, Any], why: Any, reference: str) -> Answer:
     answer = Answer(data)
     what = "prediction" if why.label is None else f"P({why.label})"
     scores = f"{number(why.score)} against {number(why.reference_score)} {why.unit}"
-    answer.line(
-        f"Row {options['row']}: {what} {number(why.prediction)}; {reference}: {number(why.reference_prediction)}"
-    )
+    predictions = score_text(why.prediction), score_text(why.reference_prediction)
+    answer.line(f"Row {options['row']}: {what} {predictions[0]}; {reference}: {predictions[1]}")
     answer.line(f"Score {scores}; the difference of {number(why.score - why.reference_score)} comes from").line()
     shown = why.reasons[: options["top"]]
     promised = "promised" if why.label is None else f"promised of {what}"
@@ -130,7 +130,7 @@ def _say_changes(answer: Answer, why: Any, what: str) -> None:
                 "no value seen" if change.to is None else f"to {_value(change.to, 12)}",
             ]
         )
-    goal = f"{what} {way} {number(why.goal_prediction)}"
+    goal = f"{what} {way} {score_text(why.goal_prediction)}"
     if useful:
         answer.table(f"One change that leads to {goal}", cells)
     if never:

@@ -188,6 +188,7 @@ def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
         "seconds": round(fit.seconds, 3),
         "trainings_resumed": fit.resumed,
         "interrupted": fit.interrupted,
+        "short_of_time": model._short_of_time,
         "replaced": fit.replaced,
         "remarks": list(fit.remarks),
     }

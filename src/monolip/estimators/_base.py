@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from copy import copy
 from os import PathLike
@@ -17,7 +18,8 @@ from monolip.certify.certificate import Certificate, certify, require_certifiabl
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
 from monolip.estimators._against_data import contradicted
 from monolip.estimators._checks import flag, seconds, share, whole, widths
-from monolip.estimators._facts import Facts
+from monolip.estimators._coach import SHORT_OF_TIME
+from monolip.estimators._facts import Facts, told_members
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fineness import MOST_BINS
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
@@ -65,11 +67,13 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         predictor = Predictor(fitted.network)
         for sentence in contradicted(predictor, table, target, named_class(self, classes)):
             warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
+        if fitted.short_of_time and self.verbose:
+            print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
         # only a warm start needs the members as trained
         self._fitted: Fitted | None = fitted if self.warm_start else None
         self._fitted_on = same
         self._adopt(fitted.network, schema, predictor)
-        self._n_trained = len(fitted.arrays)
+        self._n_trained, self._short_of_time = len(fitted.arrays), fitted.short_of_time
         calibration = fitted.held_out.calibration(target.link) if fitted.held_out else None
         self._know(Facts(fitted.history, fitted.n_iter, _capped(schema, promises), calibration))
         return self
@@ -78,9 +82,10 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def n_estimators_(self) -> int:
         """Members that were trained; those that stay at their additive starts are one function in the model."""
         several = self._n_trained or len(self.frozen_.members)
-        return several if several > 1 else max(1, len({entry["member"] for entry in self.history_}))
+        return several if several > 1 else max(1, told_members(self.history_))
 
     _n_trained: int | None = None
+    _short_of_time = False
 
     def _know(self, facts: Facts) -> None:
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped

@@ -221,10 +221,13 @@ def _with_missing(
 
 
 def _in_short(present: FloatArray, median: float) -> tuple[float, ...] | None:
-    """Sorted values in short: one or two where there are no more, else the lowest, the median and the highest."""
+    """Sorted values in short: one or two where there are no more, else the lowest, the median and the highest.
+
+    -0.0 is 0.0: which of them comes first depends on the order of rows, and a model does not.
+    """
     if not present.size:
         return None
-    low, high = float(present[0]), float(present[-1])
+    low, high = float(present[0]) + 0.0, float(present[-1]) + 0.0
     if present.searchsorted(low, "right") < present.searchsorted(high, "left"):
-        return low, median, high
+        return low, median + 0.0, high
     return (low,) if low == high else (low, high)

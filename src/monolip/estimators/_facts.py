@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -17,7 +17,7 @@ from monolip.errors import FrozenFileError
 from monolip.estimators.calibration import Calibration
 from monolip.input_columns import plain_value
 
-__all__ = ["Facts"]
+__all__ = ["Facts", "staying_members", "told_members"]
 
 _MOST = 10_000  # entries of a history: far more than any fit writes
 
@@ -58,6 +58,29 @@ class Facts:
             raise FrozenFileError(
                 f"{path} has malformed facts of its fit ({reprlib.repr(error)}); get an undamaged copy."
             ) from error
+
+
+def told_members(history: Iterable[Mapping[str, Any]]) -> int:
+    """Members that a history tells of: those that stayed at their starts where it names them, else all trained ones."""
+    every = [entry for entry in history if "member" in entry]  # a stretch of a stream is of all of them
+    return len({entry["member"] for entry in [*filter(_stays, every)] or every})
+
+
+def staying_members(history: Sequence[Mapping[str, Any]], n_members: int, n_bins: int) -> list[dict[str, Any]]:
+    """Entries to add to a history whose trainings do not tell how many members there are.
+
+    A model whose members stay at their additive starts holds one function for all. Who followed the others there, or
+    had too few rows, was never trained; and some were trained whom the model has not.
+    """
+    if told_members(history) == n_members:
+        return []
+    known = {entry["member"] for entry in history if _stays(entry)}
+    nothing = {"n_steps": 0, "slope_rate": 0.0, "slope_decay": 0.0, "holdout_loss": None, "seconds": 0.0}
+    return [{"member": member, "n_bins": n_bins, **nothing} for member in range(n_members) if member not in known]
+
+
+def _stays(entry: Mapping[str, Any]) -> bool:
+    return entry.get("slope_rate") == 0.0  # no training has that
 
 
 def _finite(value: Any) -> Any:

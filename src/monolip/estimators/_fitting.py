@@ -14,6 +14,8 @@ from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._climber import Chosen, Rung, deal_folds
+from monolip.estimators._coach import Coach
+from monolip.estimators._facts import staying_members
 from monolip.estimators._freezing import freeze
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._misfit import Misfit
@@ -29,7 +31,7 @@ from monolip.estimators._targets import Target
 from monolip.frozen import FrozenNetwork
 from monolip.input_transform import InputTransform
 
-__all__ = ["Fitted", "Settings", "definition", "fit_network"]
+__all__ = ["Fitted", "Settings", "definition", "fit_network", "make_coach", "make_recipe"]
 
 MAX_HELD_OUT = 2**13
 FEWEST = 16  # rows of which some can be held out
@@ -66,6 +68,7 @@ class Fitted:
     n_iter: int
     interrupted: bool = False
     held_out: HeldOut | None = None
+    short_of_time: bool = False
 
 
 def fit_network(
@@ -77,6 +80,7 @@ def fit_network(
     rng = np.random.default_rng(settings.seed)
     shared = definition(promises, target, settings)
     table, target = rows_that_count(table, target, rng)
+    coach = make_coach(len(target.y), settings, started, on_progress)
 
     def learn(bins: int) -> InputTransform:
         return learn_inputs(table, schema, promises, target, bins)
@@ -87,7 +91,7 @@ def fit_network(
         problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
         dealt = np.random.default_rng(0)
         dealt.bit_generator.state = rng.bit_generator.state  # all paths of a fit hold out the same rows
-        recipe = _recipe(problem, penalties(inputs), target, settings, dealt, started, on_progress)
+        recipe = make_recipe(problem, penalties(inputs), target, settings, dealt, coach)
         recipe.leaves_noise = lambda start: Misfit(start, problem, table, schema).is_noise()
         return Path(inputs, boxes, recipe)
 
@@ -105,12 +109,14 @@ def fit_network(
     network = freeze(
         arrays, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift
     )  # fmt: skip
-    epochs = max(1, round(chosen.steps * recipe.batch_size / len(target.y)))
-    history = (before.history if before else []) + recipe.history
+    epochs = max(1, round(chosen.steps * coach.batch_size / len(target.y)))
+    history = (before.history if before else []) + coach.history
+    if len(network.members) < len(arrays):
+        history += staying_members(history, len(arrays), recipe.problem.layout.most_bins)
     held = HeldOut.of(recipe.jury, climbers, chosen.rung, target)
     earlier = before.held_out if before else None
     held = held.after(earlier) if held else earlier
-    return Fitted(network, boxes, shared, arrays, chosen, history, epochs, recipe.interrupted, held)
+    return Fitted(network, boxes, shared, arrays, chosen, history, epochs, coach.interrupted, held, coach.short_of_time)
 
 
 def definition(promises: Promises, target: Target, settings: Settings) -> dict[str, Any]:
@@ -128,13 +134,20 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
     }
 
 
-def _recipe(
-    problem: Problem, penalty: NDArray[np.float64], target: Target, settings: Settings, rng: np.random.Generator,
-    started: float, on_progress: Callable[..., None] | None,
-) -> Recipe:  # fmt: skip
-    n = len(target.y)
+def make_coach(n: int, settings: Settings, started: float, on_progress: Callable[..., None] | None) -> Coach:
+    """For a fit of n rows that began at time.perf_counter() = started."""
     batch = min(settings.batch_size or (64 if n < 4000 else 128), n)
-    rungs, unearned = _rungs(n, batch, settings.max_iter)
+    deadline = None if settings.max_time is None else started + settings.max_time
+    return Coach(batch, settings.seed, settings.n_threads, deadline, on_progress)
+
+
+def make_recipe(
+    problem: Problem, penalty: NDArray[np.float64], target: Target, settings: Settings, rng: np.random.Generator,
+    coach: Coach,
+) -> Recipe:  # fmt: skip
+    """A path not yet begun."""
+    n = len(target.y)
+    rungs, unearned = _rungs(n, coach.batch_size, settings.max_iter)
     folds: NDArray[np.int32] | None = None
     if settings.holdout is not None and n < FEWEST and target.n_outputs == 1:
         rungs, unearned = (), 0  # too few rows to hold any out: the start alone
@@ -150,12 +163,8 @@ def _recipe(
         penalty,
         n_members=settings.n_members or (MEMBERS if n >= MANY_ROWS else MORE_MEMBERS),
         most_members=settings.n_members or MORE_MEMBERS,
-        batch_size=batch,
-        seed=settings.seed,
-        n_threads=settings.n_threads,
+        coach=coach,
         unearned=unearned,
-        deadline=None if settings.max_time is None else started + settings.max_time,
-        on_progress=on_progress,
     )
 
 

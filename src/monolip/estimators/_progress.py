@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from monolip.engine.training import Progress as Standing
+from monolip.estimators._course import Course
 from monolip.estimators._training import Job
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Display:
         self.wanted = self.verbose or sys.stderr.isatty()
         self.lock, self.progress = Lock(), None
         self.tasks: dict[Any, Any] = {}
+        self.course = Course()
 
     progress: Progress | None
 
@@ -40,17 +42,18 @@ class Display:
             self.progress.stop()
 
     def update(self, job: Job, standing: Standing) -> None:
-        if not self.wanted or (not self.verbose and time.perf_counter() - self.started < PATIENCE_SECONDS):
+        if not self.wanted:
+            return
+        self.course.hear(job)
+        if not self.verbose and time.perf_counter() - self.started < PATIENCE_SECONDS:
             return
         with self.lock:
             if self.progress is None:
                 self.progress = _progress_line()
                 self.progress.start()
-            bins = job.problem.layout.most_bins
-            key = (job.rung, job.member, job.holdout is None, bins)
+            key = (job.member, job.options.seed, job.holdout is None, job.problem.layout.most_bins)  # rungs have seeds
             if key not in self.tasks:
-                rows = ", all rows" if job.holdout is None else ""
-                text = f"member {job.member}, {bins} bins, {job.options.n_steps} steps{rows}"
+                text = self.course.words_of_one(job)
                 self.tasks[key] = self.progress.add_task(text, total=standing.n_steps, loss="")
             loss = "" if standing.best_loss is None else f"hold-out loss {standing.best_loss:.4g}"
             self.progress.update(self.tasks[key], completed=standing.step, loss=loss)
@@ -58,7 +61,7 @@ class Display:
 
 def _progress_line() -> Progress:
     from rich.console import Console  # imported when a line is drawn: most fits end before
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(8), TimeRemainingColumn(elapsed_when_finished=True))
     return Progress(*columns, TextColumn("{task.fields[loss]}"), console=Console(stderr=True))

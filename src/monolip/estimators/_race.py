@@ -26,7 +26,7 @@ MANY_FEATURES, TOO_MANY = 64, 128  # numeric ones that get half of the few bins,
 ALL_BINS, ROWS_OF_A_BIN = 2048, 8  # of all features together, at most; on average, at least
 RUNGS = 3  # after which paths are compared
 EARNED = 0.08  # part of the loss that few bins gain by then if many are tried
-LONGER = 4.0  # times as long as the path of few bins
+LONGER = 4.0  # times as long as the path of few bins: less time left, and many are not tried
 WORTH = 0.02  # part of the loss: less is not worth predictions that take four times as long
 
 
@@ -61,18 +61,18 @@ def better_path(
     if not allowed or few.recipe.folds is None:
         return few
     goes_on = few.recipe.climb(RUNGS)
-    if few.recipe.is_out_of_time():
+    if few.recipe.coach.is_out_of_time():
         return few
     start = few.recipe.probes[0].anchored.start
     gains = goes_on and few.recipe.jury.gained_much(RUNGS, EARNED)
     if not gains and (start is None or not Misfit(start, few.recipe.problem, table, schema).bends()):
         return few
-    if not _has_time(few.recipe, time.perf_counter() - begun):
+    if not few.recipe.coach.has_time_for(LONGER * (time.perf_counter() - begun)):
         return few
     try:
         many = _other_path(few, more, learn, make)
     except KeyboardInterrupt:  # the first path has a model already
-        few.recipe.interrupted = True
+        few.recipe.coach.interrupted = True
         return few
     if many is None:
         return few
@@ -91,12 +91,5 @@ def _other_path(
     if inputs.n_model == few.inputs.n_model or too_fine(inputs):  # features of few values have no more bins
         return None
     many = make(inputs)
-    many.recipe.history = few.recipe.history
     many.recipe.climb(RUNGS)
-    few.recipe.interrupted |= many.recipe.interrupted
-    return None if many.recipe.is_out_of_time() else many
-
-
-def _has_time(recipe: Recipe, spent: float) -> bool:
-    """Whether the path of many bins can be begun as well: it takes longer than the first one did."""
-    return recipe.deadline is None or time.perf_counter() + LONGER * spent < recipe.deadline
+    return None if many.recipe.coach.is_out_of_time() else many

@@ -18,10 +18,8 @@ Everything is decided on rows held out inside the fit; nothing depends on anythi
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -29,12 +27,10 @@ from numpy.typing import NDArray
 
 from monolip.engine.additive import Additive
 from monolip.engine.problem import Problem
-from monolip.engine.training import Progress, TrainingResult
-from monolip.engine.training_options import TrainingOptions
 from monolip.estimators._climber import Chosen, Climber, Hands, Rung
+from monolip.estimators._coach import Coach
 from monolip.estimators._jury import SHORT, Jury
 from monolip.estimators._starts import Started, start_members
-from monolip.estimators._training import Job, entry, run_jobs
 
 __all__ = ["Recipe"]
 
@@ -54,9 +50,7 @@ DISAGREE = 3  # rungs after which two members are compared
 APART = 0.015  # part of the loss that their average saves, if two more join them
 PATIENT = 4.0  # times as long as so far: less time left, and nobody joins
 STILL = 0.01  # and one that gains this much is followed by a longer one in the finish
-STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
 UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
-RATE = 0.16
 
 
 @dataclass
@@ -64,8 +58,6 @@ class Recipe:
     """rungs: the path; the last `unearned` of them only where it still gains much. penalty: (d,) relative ridge
     penalties of the start. folds: (n,) fold of each row, or None. most_members: as many may become of n_members.
     leaves_noise: whether what an additive start leaves over is nothing that features explain.
-
-    deadline: time.perf_counter() after which nothing new starts, or None. history: one entry per training, for users.
     """
 
     problem: Problem
@@ -73,17 +65,11 @@ class Recipe:
     rungs: tuple[Rung, ...]
     penalty: FloatArray
     n_members: int
-    batch_size: int
-    seed: int
-    n_threads: int = 1
+    coach: Coach
     unearned: int = 0
     most_members: int = 0
     leaves_noise: Callable[[Additive], bool] | None = None
-    deadline: float | None = None
-    on_progress: Callable[[Job, Progress], None] | None = None
-    history: list[dict[str, object]] = field(default_factory=list)
     strength: float | None = None
-    interrupted: bool = False
     learned: bool = False
     probes: list[Climber] = field(default_factory=list)
     ended: bool = False
@@ -95,7 +81,7 @@ class Recipe:
 
     @cached_property
     def jury(self) -> Jury:
-        seen = np.cumsum([rung.steps for rung in self.rungs]) * self.batch_size
+        seen = np.cumsum([rung.steps for rung in self.rungs]) * self.coach.batch_size
         short = max(SHORT, 1 + int(np.searchsorted(seen, PASSES * len(self.problem.data.y))))
         return Jury(self.problem, self.n_members, self.paired, self.has_many_rows, short)
 
@@ -111,7 +97,7 @@ class Recipe:
         chosen = self._chosen(climbed if self.folds is None else self.jury.best(), climbed)
         if climbed < self._length and self._is_finished(chosen.rung):  # else nothing is left of the passes asked for
             self._finish(self.probes, chosen)
-        more = [] if self.is_out_of_time() else self.more(chosen, len(self.probes))
+        more = [] if self.coach.is_out_of_time() else self.more(chosen, len(self.probes))
         return chosen, self.probes + more
 
     def climb(self, until: int) -> bool:
@@ -132,13 +118,13 @@ class Recipe:
     def _climb_one(self, number: int) -> None:
         if number == DISAGREE and number < self._judged:
             self._join()
-        if number < self._judged and not self.is_out_of_time():
-            with self._interruptible():
+        if number < self._judged and not self.coach.is_out_of_time():
+            with self.coach.interruptible():
                 self._train(self.probes, number)
                 if self.folds is not None:
                     self.jury.hear(self.probes)
         done = self.folds is not None and self._climbed > 0 and (self.jury.is_done() or self._is_noise())
-        self.ended = done or self.is_out_of_time() or self._climbed <= number
+        self.ended = done or self.coach.is_out_of_time() or self._climbed <= number
         if not self.ended and self._climbed == self._judged:
             self.ended = not self._earns_more()
 
@@ -151,15 +137,14 @@ class Recipe:
         """Members that disagree much are joined by others, who climb as far as they did; then all of them judge."""
         if self.folds is None or self.most_members <= self.n_members or self.jury.disagreement(self.probes) < APART:
             return
-        spent = sum(float(str(training["seconds"])) for training in self.history)
-        if self.deadline is not None and time.perf_counter() + PATIENT * spent > self.deadline:
+        if not self.coach.has_time_for(PATIENT * self.coach.spent):
             return
         climbed, before, self.n_members = self._climbed, self.n_members, self.most_members
-        with self._interruptible():
+        with self.coach.interruptible():
             joining = self._start(range(before, self.n_members), judged=True)[0]
             for number in range(climbed):
                 self._train(joining, number)
-        if self.is_out_of_time():
+        if self.coach.is_out_of_time():
             self.n_members = before  # who came only part of the way would spoil the others
             return
         self.probes, quiet = self.probes + joining, self.jury.quiet
@@ -202,24 +187,17 @@ class Recipe:
 
     def _finish(self, climbers: Sequence[Climber], chosen: Chosen) -> None:
         """Once more with all rows. What was cut short is thrown away: the best rung was judged, it was not."""
-        if chosen.rung == 0 or self.is_out_of_time():
+        if chosen.rung == 0 or self.coach.is_out_of_time():
             return
         last, start = (chosen.rung - 1,) * 2 if chosen.further is None else (chosen.further, chosen.rung)
-        jobs = []
-        for climber in climbers:
-            job = self._job(climber, last)
-            options = replace(job.options, seed=(job.options.seed + 15485863) % 2**31)
-            start_from = climber.networks[start]
-            jobs.append(replace(job, options=options, index=self._hands.every_row, holdout=None, start=start_from))
-        with self._interruptible():
-            for climber, result in zip(climbers, self._results(jobs), strict=True):
-                climber.finished = result.snapshots[-1].network if result.stopped == "finished" else None
+        with self.coach.interruptible():
+            self.coach.finish(climbers, last, self._rung(last), start, self._hands.every_row)
 
     def more(self, chosen: Chosen, start: int) -> list[Climber]:
         """Members number `start` and up, as far as was chosen. They judge nothing, and learn from all rows."""
         self.strength, self.learned = chosen.strength, chosen.learned
         found: list[Climber] = []
-        with self._interruptible():
+        with self.coach.interruptible():
             found = self._followers(chosen, start)
         return found
 
@@ -227,7 +205,7 @@ class Recipe:
         climbers, _ = self._start(range(start, self.n_members), judged=False)
         for number in range(chosen.rung):
             self._train(climbers, number)
-            if self.is_out_of_time() and number + 1 < chosen.rung:
+            if self.coach.is_out_of_time() and number + 1 < chosen.rung:
                 return []  # members that came only part of the way would spoil the others
         if chosen.further is not None and climbers:
             self._finish(climbers, chosen)
@@ -240,44 +218,11 @@ class Recipe:
         rows = [self._hands.of(fold) for fold in dealt]
         return start_members(self.problem, members, rows, self.penalty, tried, judged)
 
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C ends what is done inside, and the fit goes on to freeze what it has."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            self.interrupted = True
-
     def _train(self, climbers: Sequence[Climber], number: int) -> None:
-        results = self._results([self._job(climber, number) for climber in climbers])
-        for climber, result in zip(climbers, results, strict=True):
-            last = result.snapshots[-1]
-            climber.networks.append(last.network)
-            if last.holdout_loss is not None:
-                climber.losses.append(last.holdout_loss)
+        self.coach.train(climbers, number, self._rung(number))
 
-    def _results(self, jobs: Sequence[Job]) -> list[TrainingResult]:
-        """Of trainings that are entered into the history."""
-        results = run_jobs(jobs, self.n_threads, self.on_progress)
-        self.interrupted |= any(result.stopped == "interrupted" for result in results)
-        self.history += [entry(job, result) for job, result in zip(jobs, results, strict=True)]
-        return results
-
-    def _job(self, climber: Climber, number: int) -> Job:
-        left = None if self.deadline is None else max(1e-3, self.deadline - time.perf_counter())
-        rung = self.rungs[number]
-        options = TrainingOptions(
-            n_steps=rung.steps,
-            batch_size=self.batch_size,
-            slope_rate=RATE,
-            slope_decay=self._decay(number),
-            initial_slope=STEEP if climber.anchored.start is None else FLAT,
-            n_snapshots=1,
-            time_limit=left,
-            seed=(self.seed + 7919 * climber.member + 104729 * number) % 2**31,
-        )
-        start = climber.networks[-1]
-        return Job(climber.member, number, climber.anchored.problem, options, climber.index, climber.holdout, start)
+    def _rung(self, number: int) -> Rung:
+        return Rung(self.rungs[number].steps, self._decay(number))
 
     def _decay(self, number: int) -> float:
         decay = self.rungs[number].decay
@@ -294,7 +239,3 @@ class Recipe:
     @cached_property
     def _hands(self) -> Hands:
         return Hands(self.folds, len(self.problem.data.y))
-
-    def is_out_of_time(self) -> bool:
-        """By its deadline, or by Ctrl-C."""
-        return self.interrupted or (self.deadline is not None and time.perf_counter() >= self.deadline)

@@ -136,9 +136,9 @@ def _wanted(given: Any, table: RawTable) -> dict[int, tuple[Any, ...] | None]:
 
 
 def _observed(column: RawColumn) -> tuple[Any, ...]:
-    """Categories that occur, sorted; so that the model does not depend on the order of rows."""
+    """Categories that occur, sorted, -0.0 as 0.0; so that the model does not depend on the order of rows."""
     if column.is_numeric and column.exact is None:
-        seen: set[Any] = {float(v) for v in np.unique(column.values[~np.isnan(column.values)])}
+        seen: set[Any] = {float(v) + 0.0 for v in np.unique(column.values[~np.isnan(column.values)])}
     else:
         seen = {plain_label(v) for v in column.factors[0].tolist() if not is_missing(v)}
     return tuple(sorted(seen, key=lambda label: (type(label).__name__, label)))

@@ -23,7 +23,10 @@ OnProgress = Callable[["Job", Progress], None]
 
 @dataclass(frozen=True)
 class Job:
-    """One training: member and rung, what to learn, how, from where, on which rows and judged on which."""
+    """One training: member and rung, what to learn, how, from where, on which rows and judged on which.
+
+    together: the members that are trained along with this one, itself among them, for whom progress is shown.
+    """
 
     member: int
     rung: int
@@ -32,6 +35,7 @@ class Job:
     index: NDArray[np.int32]
     holdout: NDArray[np.int32] | None
     start: NetworkArrays | None = None
+    together: tuple[int, ...] = ()
 
 
 def entry(job: Job, result: TrainingResult) -> dict[str, object]:
@@ -53,6 +57,9 @@ def run_jobs(jobs: Sequence[Job], n_threads: int, on_progress: OnProgress | None
     stop, watching = Event(), watcher()
     if watching is not None:
         on_progress = watching.progress
+    if on_progress is not None:
+        members = tuple(job.member for job in jobs)
+        jobs = [replace(job, together=members) for job in jobs]
 
     def work(job: Job) -> TrainingResult:
         known = None if watching is None else watching.find(job)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from monolip.errors import InputError
 from monolip.estimators._text import text_table
+from monolip.rounding import score_text
 
 __all__ = ["Calibration", "best_scaling", "measure_calibration"]
 
@@ -36,7 +37,7 @@ class Calibration(NamedTuple):
 
     def __repr__(self) -> str:
         lines = [["mean predicted", "observed", "rows"]]
-        lines += [[f"{predicted:.4g}", f"{observed:.4g}", str(rows)] for predicted, observed, rows in self.bins]
+        lines += [[score_text(predicted), score_text(observed), str(rows)] for predicted, observed, rows in self.bins]
         head = f"calibration error {self.error:.4g}, log-loss {self.log_loss:.4g}, Brier score {self.brier:.4g}"
         return f"{head}\n{text_table(lines)}"
 

@@ -151,6 +151,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
                 f"a classifier needs rows of at least two classes; got only one class, {plain_value(seen[0])!r}; check "
                 "the target."
             )
+        classes = classes + 0.0 if classes.dtype.kind == "f" else classes  # -0.0 is no other class than 0.0
         self._fit(table, class_target(codes, classes, weight, offset), classes)
         self.classes_ = classes  # only now: a refit that fails leaves the old model whole
         return self

@@ -67,8 +67,9 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         slopes_: what was promised and what is certified, per raw feature; print it. frozen_: the FrozenNetwork behind
             every prediction.
         certificate_: the same with everything an independent checker needs (docs/certificates.md); save it.
-        history_: one entry per training. n_iter_: passes over the data of each member. Both are kept in files.
-        n_estimators_: members that were trained.
+        history_: one entry per training; a member that stays at its start may have one of no steps. n_iter_: passes
+            over the data of each member. Both are kept in files.
+        n_estimators_: members, also where those that stay at their starts are one function in the model.
         n_features_in_, feature_names_in_: the columns seen in fit.
 
     Examples:

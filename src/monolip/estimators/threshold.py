@@ -8,6 +8,7 @@ import numpy as np
 
 from monolip.errors import InputError
 from monolip.estimators._text import text_table
+from monolip.rounding import score_text
 
 __all__ = ["Threshold", "choose_threshold"]
 
@@ -24,9 +25,9 @@ class Threshold(NamedTuple):
     ties: int
 
     def __repr__(self) -> str:
-        recall = "-" if self.recall is None else f"{self.recall:.4g}"
+        recall = "-" if self.recall is None else score_text(self.recall)
         head = ["take rows with decision_function >=", "rate", "recall", "rows on the threshold"]
-        return text_table([head, [repr(self.value), f"{self.rate:.4g}", recall, str(self.ties)]])
+        return text_table([head, [repr(self.value), score_text(self.rate), recall, str(self.ties)]])
 
 
 def choose_threshold(

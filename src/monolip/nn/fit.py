@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Callable
@@ -27,6 +28,8 @@ from .fit_steps import Stepper
 from .fit_together import begin_together
 
 __all__ = ["Epoch", "Fit", "fit"]
+
+_SHOWN = 800  # characters of shapes: what processes tell each other is short
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def _begun(model: nn.Module, plan: FitPlan, x: Any, y: Any, n_rows: int | None) 
     """All processes begin, or none does: a process that waited for one that gave up would wait for ever."""
     facts = {**plan.record(), "rows of the table": len(x) if n_rows is None else n_rows}
     facts["parameters of the network"] = sum(parameter.numel() for parameter in model.parameters())
-    facts["shapes of its parameters"] = " ".join(str(list(parameter.shape)) for parameter in model.parameters())[:1000]
+    facts["shapes of its parameters"] = _shapes(model)
     try:
         run = _Run(model, plan, x, y, n_rows)
     except Exception as error:
@@ -116,6 +119,14 @@ def _begun(model: nn.Module, plan: FitPlan, x: Any, y: Any, n_rows: int | None) 
     begin_together(facts)
     run.begin()
     return run
+
+
+def _shapes(model: nn.Module) -> str:
+    """Text that is the same for the same shapes alone; of a long one the end is told by a digest of all of it."""
+    every = " ".join(str(list(parameter.shape)) for parameter in model.parameters())
+    if len(every) <= _SHOWN:
+        return every
+    return f"{every[:_SHOWN]}... (all of them: sha256 {hashlib.sha256(every.encode()).hexdigest()})"
 
 
 class _Run:

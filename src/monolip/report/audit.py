@@ -9,6 +9,7 @@ import numpy as np
 from monolip.certify.audit_report import AuditedFeature, AuditReport, Counterexample
 from monolip.errors import InputError
 from monolip.report.style import BLUE, RED, legend_below, panels, styled
+from monolip.rounding import share_text
 
 __all__ = ["plot_audit"]
 
@@ -55,7 +56,7 @@ def _panel(axis: Any, feature: AuditedFeature, worst: Counterexample | None, sev
     if worst is None:
         axis.set_title("nothing found (not a proof)", fontsize=9)
     else:
-        share = f"{feature.share_affected:.0%} of rows, worst drop {feature.worst_drop:.3g}"
+        share = f"{share_text(feature.share_affected, 0)} of rows, worst drop {feature.worst_drop:.3g}"
         kind = "" if worst.size == "beyond rounding" else ", rounding"
         axis.set_title(share + kind, fontsize=9)
     axis.set_xlabel(f"{feature.name} ({'increasing' if feature.direction > 0 else 'decreasing'})")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from monolip.errors import InputError
 from monolip.report.comparing_models import PEERS, USUAL, Matrix, missing_package, read_matrix
 from monolip.report.comparing_scores import scores_of
+from monolip.rounding import score_text
 
 __all__ = ["Comparison", "compare", "scores_of"]
 
@@ -47,7 +48,7 @@ class Comparison:
         metrics = list(next(iter(self.scores.values())))
         rows = [["model", *metrics, "fit s"]]
         for name, found in self.scores.items():
-            shown = [f"{m:.4g} ±{e:.2g}" for m, e in (_mean(found[metric]) for metric in metrics)]
+            shown = [f"{score_text(m)} ±{e:.2g}" for m, e in (_mean(found[metric]) for metric in metrics)]
             rows.append([name, *shown, f"{float(self.seconds[name].mean()):.2f}"])
         return rows
 

@@ -19,7 +19,8 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
         model: a fitted MonotonicRegressor or MonotonicClassifier (also one loaded from a file).
         axis: a matplotlib axis to draw on; None for a figure of its own.
 
-    Returns: the matplotlib axis. Where nothing was held out (early_stopping=False) the axis says so.
+    Returns: the matplotlib axis. Where nothing was held out (early_stopping=False) the axis says so. Of a model fitted
+    on a stream it draws the fit of the sample.
     """
     if not isinstance(model, MonotonicBase) or not hasattr(model, "history_"):
         raise InputError(
@@ -45,12 +46,13 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
 
 def _taken(model: Any) -> list[dict[str, Any]]:
     """Of a race between numbers of bins the path that the model comes from."""
-    tried = {entry.get("n_bins") for entry in model.history_}
+    history = [entry for entry in model.history_ if "member" in entry]  # a stretch of a stream is of all of them
+    tried = {entry.get("n_bins") for entry in history}
     if len(tried) < 2 or None in tried:
-        return list(model.history_)
+        return history
     maps = [len(column.maps) - 1 for column in model.frozen_.inputs.columns if hasattr(column, "maps")]
     bins = min(tried, key=lambda number: abs(number - max(maps, default=0)))
-    return [entry for entry in model.history_ if entry["n_bins"] == bins]
+    return [entry for entry in history if entry["n_bins"] == bins]
 
 
 def _curves(history: list[dict[str, Any]]) -> dict[int, tuple[list[int], list[float]]]:

@@ -16,7 +16,7 @@ from monolip.report.html_chart import Chart, legend
 from monolip.report.html_judging import Judgement
 from monolip.report.html_metrics import loss_name
 from monolip.report.html_subject import Subject, distinct_names
-from monolip.report.html_text import Html, short, table, tag
+from monolip.report.html_text import Html, short_score, table, tag
 
 __all__ = ["crumbled_groups", "groups_section", "read_groups", "without_groups"]
 
@@ -139,7 +139,7 @@ def _metrics(subject: Subject, judgement: Judgement, inside: NDArray[np.bool_]) 
 
 
 def _cell(value: float) -> str:
-    return f"{int(value):,}" if value > 1 and value.is_integer() else short(value)
+    return f"{int(value):,}" if value > 1 and value.is_integer() else short_score(value)
 
 
 def _charts(subject: Subject, name: str, shown: Sequence[str], lines: list[dict[str, float]]) -> list[Html]:

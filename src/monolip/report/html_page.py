@@ -15,7 +15,7 @@ from monolip.errors import InputError
 from monolip.report.html_judging import Judgement
 from monolip.report.html_promises import direction_of
 from monolip.report.html_subject import Subject
-from monolip.report.html_text import DASH, Html, data_island, join, plain, short, tag
+from monolip.report.html_text import DASH, Html, data_island, join, plain, short_score, tag
 
 __all__ = ["page_of", "summary_of"]
 
@@ -39,7 +39,7 @@ def summary_of(subject: Subject, headline: str, judgement: Judgement | None, ver
     tiles += [(verdict.split(",")[0].capitalize(), f"by the independent checker{', '.join(verdict.split(',')[1:2])}")]
     if judgement is not None:
         name, value = next(iter(judgement.main.metrics.items()))
-        tiles.append((short(value, 3), f"{name}, on rows not learned from" if judgement.is_unseen else name))
+        tiles.append((short_score(value, 3), f"{name}, on rows not learned from" if judgement.is_unseen else name))
     items = [tag("li", tag("strong", value), tag("span", words)) for value, words in tiles]
     bits = "check rows give Python's bits in this browser"
     items.append(tag("li", tag("strong", DASH, id="bits"), tag("span", bits, id="bits-words")))

@@ -10,7 +10,7 @@ from monolip.report.html_chart import Chart, legend
 from monolip.report.html_judging import Judged, Judgement
 from monolip.report.html_metrics import loss_name
 from monolip.report.html_subject import Subject
-from monolip.report.html_text import MINUS, Html, join, short, table, tag
+from monolip.report.html_text import MINUS, Html, join, short, short_score, table, tag
 
 __all__ = ["cost_sentence", "quality_section"]
 
@@ -67,7 +67,7 @@ def _metrics(shown: tuple[Judged, ...], caption: str) -> Html:
     rows: list[list[object]] = []
     for judged in shown:
         head = join([judged.name, tag("small", judged.words)])
-        rows.append([head, *(short(judged.metrics[name]) for name in names)])
+        rows.append([head, *(short_score(judged.metrics[name]) for name in names)])
     return table(["model", *names], rows, caption)
 
 

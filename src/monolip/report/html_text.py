@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from monolip.rounding import digits_down, digits_up
+from monolip.rounding import digits_down, digits_up, score_text
 
 __all__ = [
     "DASH",
@@ -25,6 +25,7 @@ __all__ = [
     "plain",
     "short",
     "short_down",
+    "short_score",
     "short_up",
     "table",
     "tag",
@@ -111,6 +112,16 @@ def short(value: float | None, digits: int = 4) -> str:
     else:
         text = grouped(size, digits)
     return f"{MINUS}{text}" if value < 0 and text.strip("0.") else text
+
+
+def short_score(value: float | None, digits: int = 4) -> str:
+    """`short` for a score of which 1 is the best: what is not perfect does not read as if it were.
+
+    >>> short_score(0.99999), short_score(1.0), short_score(0.98765, 3)
+    ('0.99999', '1', '0.988')
+    """
+    text = short(value, digits)
+    return text if value is None or text != "1" else score_text(value, digits)
 
 
 def short_down(value: float | None, digits: int = 4) -> str:

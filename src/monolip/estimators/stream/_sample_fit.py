@@ -15,7 +15,7 @@ from monolip.engine.additive import Additive
 from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._fineness import refuse_too_fine
-from monolip.estimators._fitting import MEMBERS, Settings, _recipe
+from monolip.estimators._fitting import MEMBERS, Settings, make_coach, make_recipe
 from monolip.estimators._model_rows import ModelRows
 from monolip.estimators._preparing import learn_inputs, make_problem, penalties
 from monolip.estimators._promises import Promises
@@ -102,6 +102,7 @@ class SampleFit:
     steps: int
     history: list[dict[str, Any]]
     interrupted: bool
+    short_of_time: bool
 
 
 def fit_sample(
@@ -118,7 +119,8 @@ def fit_sample(
     problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
     rng = np.random.default_rng(settings.seed)
     settings = replace(settings, n_members=settings.n_members or MEMBERS)  # and so are few of them
-    recipe = _recipe(problem, penalties(inputs), target, settings, rng, started, on_progress)
+    coach = make_coach(len(target.y), settings, started, on_progress)
+    recipe = make_recipe(problem, penalties(inputs), target, settings, rng, coach)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # make_problem has said it
         rows = ModelRows(inputs, table, target, settings.seed)
@@ -127,8 +129,8 @@ def fit_sample(
     networks = tuple(c.networks[chosen.rung] if c.finished is None else c.finished for c in climbers)
     return SampleFit(
         inputs, boxes, target, rows.reach, bool(rows.honest), tuple(c.anchored.start for c in climbers), networks,
-        tuple(c.anchored.linear() for c in climbers), recipe.batch_size, decay,
-        chosen.steps, recipe.history, recipe.interrupted,
+        tuple(c.anchored.linear() for c in climbers), coach.batch_size, decay,
+        chosen.steps, coach.history, coach.interrupted, coach.short_of_time,
     )  # fmt: skip
 
 

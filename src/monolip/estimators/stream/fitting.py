@@ -15,7 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from monolip.errors import InputError
-from monolip.estimators._facts import Facts
+from monolip.estimators._coach import SHORT_OF_TIME
+from monolip.estimators._facts import Facts, staying_members
 from monolip.estimators._fitting import Settings
 from monolip.estimators._freezing import freeze
 from monolip.estimators._held_out import HeldOut
@@ -204,14 +205,19 @@ class _StreamFit:
         from monolip.estimators._base import _capped
 
         model, fit, target = self.model, made.fit, made.fit.target
+        members = refiner.whole(standing.best)
         network = freeze(
-            refiner.whole(standing.best), fit.boxes.model, fit.boxes.raw, fit.inputs, target.link, scale=target.scale,
+            members, fit.boxes.model, fit.boxes.raw, fit.inputs, target.link, scale=target.scale,
             shift=target.shift,
         )  # fmt: skip
         if refiner.interrupted:
             warnings.warn("fit_stream was interrupted; the model is the best one so far", stacklevel=4)
+        model._short_of_time = fit.short_of_time or (refiner.cut_short and not refiner.interrupted)
+        if model._short_of_time and model.verbose:
+            print(f"fit_stream: {SHORT_OF_TIME.format(f'max_time={model.max_time}')}", file=sys.stderr)
         model._fitted, model._fitted_on = None, {}
         model._adopt(network, schema)
+        model._n_trained = len(members)
         calibration = None
         if target.classes is not None and refiner.held_out is not None:
             problem = refiner.held_out
@@ -221,6 +227,8 @@ class _StreamFit:
             known = made.target.codes[cells[:, -4].astype(np.int64)]
             calibration = HeldOut(refiner.outputs(standing.best), known, weight).calibration(target.link)
         history = [*fit.history, *_entries(standing)]
+        if len(network.members) < len(members):
+            history += staying_members(history, len(members), max((e["n_bins"] for e in fit.history), default=0))
         visited = standing.done * refiner.buffer_rows / self.files.n_rows
         model._know(Facts(history, max(1, round(visited)), _capped(schema, promises), calibration))
         if made.target.labels is not None:

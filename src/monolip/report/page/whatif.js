@@ -32,6 +32,11 @@
     }
     return String(v).replace("-", "−");
   };
+  /* A probability; what is possible is neither certain nor impossible. */
+  const chance = (p) => {
+    const text = p.toFixed(4);
+    return p < 1 && text === "1.0000" ? "> 0.9999" : p > 0 && text === "0.0000" ? "< 0.0001" : text;
+  };
   const signed = (v) => (v > 0 ? "+" : "") + short(v);
 
   /* Sliders: position 0 .. 1000 along the stops, which are quantiles of the data where there was any. */
@@ -214,16 +219,16 @@
   function update() {
     const values = row(), answer = ask(values), now = shown(answer);
     begun = begun || answer;
-    byId("answer").textContent = isClass ? now.toFixed(4) : short(now, 6);
+    byId("answer").textContent = isClass ? chance(now) : short(now, 6);
     if (softmax) byId("answer-name").textContent = `P(${data.labels[answer.predictions.indexOf(now)]})`;
     byId("decision").textContent = isClass ? `Decision: ${decisionName(answer.decision)}` : `It is ${decisionName(answer.decision)}.`;
     const before = shown(begun);
-    byId("change").textContent = now === before || softmax ? "" : `${signed(now - before)} against the start (${isClass ? before.toFixed(4) : short(before, 6)})`;
+    byId("change").textContent = now === before || softmax ? "" : `${signed(now - before)} against the start (${isClass ? chance(before) : short(before, 6)})`;
     const fill = document.querySelector("#gauge .fill");
     if (fill) fill.style.width = `${100 * now}%`;
     document.querySelectorAll("#classes li").forEach((item, k) => {
       item.querySelector(".fill").style.width = `${100 * answer.predictions[k]}%`;
-      item.querySelector(".value").textContent = answer.predictions[k].toFixed(4);
+      item.querySelector(".value").textContent = chance(answer.predictions[k]);
     });
     byId("exact").textContent = `f = ${answer.f.join(" ")}\nprediction = ${answer.predictions.join(" ")}`;
     clearTimeout(waiting);

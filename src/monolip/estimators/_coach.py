@@ -1,0 +1,106 @@
+"""Who trains the members of a fit: from when to when, with which options, and what is written down about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine.training import Progress, TrainingResult
+from monolip.engine.training_options import TrainingOptions
+from monolip.estimators._climber import Climber, Rung
+from monolip.estimators._training import Job, entry, run_jobs
+
+__all__ = ["SHORT_OF_TIME", "Coach"]
+
+STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
+RATE = 0.16
+SHORT_OF_TIME = "{} cut training short; with more time the model may be better"
+
+
+@dataclass
+class Coach:
+    """One for all paths of a fit: they share its clock, its history and its end.
+
+    deadline: time.perf_counter() after which nothing new starts, or None. history: one entry per training, for users.
+    interrupted: by Ctrl-C. short_of_time: whether a lack of time has left anything out.
+    """
+
+    batch_size: int
+    seed: int
+    n_threads: int = 1
+    deadline: float | None = None
+    on_progress: Callable[[Job, Progress], None] | None = None
+    history: list[dict[str, object]] = field(default_factory=list)
+    interrupted: bool = False
+    short_of_time: bool = False
+
+    def train(self, climbers: Sequence[Climber], number: int, rung: Rung) -> None:
+        """All of them climb a rung, `number` on the path."""
+        results = self._results([self._job(climber, number, rung) for climber in climbers])
+        for climber, result in zip(climbers, results, strict=True):
+            last = result.snapshots[-1]
+            climber.networks.append(last.network)
+            if last.holdout_loss is not None:
+                climber.losses.append(last.holdout_loss)
+
+    def finish(self, climbers: Sequence[Climber], number: int, rung: Rung, start: int, rows: NDArray[np.int32]) -> None:
+        """A rung with these rows, judged by nobody, from where they were after `start` rungs; what is cut short is
+        thrown away."""
+        jobs = []
+        for climber in climbers:
+            job = self._job(climber, number, rung)
+            options = replace(job.options, seed=(job.options.seed + 15485863) % 2**31)
+            jobs.append(replace(job, options=options, index=rows, holdout=None, start=climber.networks[start]))
+        for climber, result in zip(climbers, self._results(jobs), strict=True):
+            climber.finished = result.snapshots[-1].network if result.stopped == "finished" else None
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Ctrl-C ends what is done inside, and the fit goes on to freeze what it has."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def is_out_of_time(self) -> bool:
+        """By the deadline, or by Ctrl-C."""
+        return self.interrupted or not self.has_time_for(0.0)
+
+    def has_time_for(self, seconds: float) -> bool:
+        """Whether what takes so long would end before the deadline."""
+        late = self.deadline is not None and time.perf_counter() + seconds >= self.deadline
+        self.short_of_time |= late  # who asks leaves it out then
+        return not late
+
+    @property
+    def spent(self) -> float:
+        """Seconds of all trainings so far."""
+        return sum(float(str(training["seconds"])) for training in self.history)
+
+    def _results(self, jobs: Sequence[Job]) -> list[TrainingResult]:
+        """Of trainings that are entered into the history."""
+        results = run_jobs(jobs, self.n_threads, self.on_progress)
+        self.interrupted |= any(result.stopped == "interrupted" for result in results)
+        self.short_of_time |= any(result.stopped == "time" for result in results)
+        self.history += [entry(job, result) for job, result in zip(jobs, results, strict=True)]
+        return results
+
+    def _job(self, climber: Climber, number: int, rung: Rung) -> Job:
+        left = None if self.deadline is None else max(1e-3, self.deadline - time.perf_counter())
+        options = TrainingOptions(
+            n_steps=rung.steps,
+            batch_size=self.batch_size,
+            slope_rate=RATE,
+            slope_decay=rung.decay,
+            initial_slope=STEEP if climber.anchored.start is None else FLAT,
+            n_snapshots=1,
+            time_limit=left,
+            seed=(self.seed + 7919 * climber.member + 104729 * number) % 2**31,
+        )
+        start = climber.networks[-1]
+        return Job(climber.member, number, climber.anchored.problem, options, climber.index, climber.holdout, start)

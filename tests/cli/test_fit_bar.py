@@ -1,0 +1,46 @@
+"""The bar of a fit: one round after the other, each from nothing to its end, whoever takes part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from monolip.cli._fit_bar import FitBar
+from monolip.estimators import MonotonicRegressor
+from monolip.estimators._watching import Silence, watched_by
+
+pytest.importorskip("rich")
+
+
+class Recorder(Silence):
+    def __init__(self, bar):
+        self.bar, self.seen = bar, []
+
+    def progress(self, job, standing):
+        self.bar.update(job, standing)
+        task = self.bar.bar.tasks[0]
+        self.seen.append((task.description, task.completed, task.total))
+
+
+@pytest.mark.parametrize(("rows", "members"), [(300, "auto"), (300, 8), (300, 10), (2600, "auto"), (2600, 6)])
+def test_every_round_goes_from_nothing_to_its_end(rows, members, rng):
+    X = rng.uniform(-1, 1, (rows, 4))
+    y = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2] * X[:, 3])
+    bar = FitBar()
+    bar.wanted = True
+    with bar, watched_by(recorder := Recorder(bar)):
+        MonotonicRegressor(random_state=0, n_estimators=members, max_iter=40).fit(X, y)
+    seen = recorder.seen
+    began = [0, *(k + 1 for k, (_, done, total) in enumerate(seen[:-1]) if done == total)]
+    for start, stop in zip(began, [*began[1:], len(seen)], strict=True):
+        texts, done, totals = zip(*seen[start:stop], strict=True)
+        assert len(set(texts)) == len(set(totals)) == 1  # neither the words nor the length of a round change in it
+        assert list(done) == sorted(done)
+        assert done[-1] == totals[-1]
+    assert any("trying" in text for text, *_ in seen) == (rows == 2600)
+
+
+def test_a_bar_in_a_pipe_is_none(rng):
+    with FitBar() as bar:
+        bar.update(None, None)
+    assert bar.bar is None
