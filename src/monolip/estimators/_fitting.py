@@ -90,7 +90,7 @@ def fit_network(
         dealt = np.random.default_rng(0)
         dealt.bit_generator.state = rng.bit_generator.state  # all paths of a fit hold out the same rows
         recipe = make_recipe(problem, penalties(inputs), target, settings, dealt, coach)
-        recipe.leaves_noise = lambda start: Misfit(start, problem, table, schema).is_noise()
+        recipe.look = lambda start: Misfit(start, problem, table, schema)
         return Path(inputs, boxes, recipe)
 
     kept: tuple[NetworkArrays, ...] = ()
