@@ -299,3 +299,20 @@ def test_a_finished_trainer_still_knows_what_it_learned(rng, averaging):
     assert trainer.loss(None) == loss
     assert trainer.steps_done == 40
     assert np.array_equal(trainer.current(), before)
+
+
+def test_row_numbers_that_nobody_can_change_are_looked_up_once(rng, monkeypatch):
+    x = rng.normal(size=(200, 3))
+    monkeypatch.setattr("monolip.engine.problem.CACHE_BYTES", 0)
+    problem = Problem(x, x[:, 0], [0, -1, -1], [1, 1, 1])
+    fixed, free = np.arange(0, 200, 3, dtype=np.int32), np.arange(0, 200, 3, dtype=np.int32)
+    fixed.setflags(write=False)
+    assert problem.places(fixed) is problem.places(fixed)
+    assert np.array_equal(problem.places(free), problem.places(fixed))
+    free[:] = np.arange(len(free))
+    assert np.array_equal(np.sort(problem.rows_kept(problem.places(free))), free)  # as it is now
+    part = free[:10]
+    part.setflags(write=False)  # its numbers can still be changed by who holds all of them
+    problem.places(part)
+    free += 100
+    assert np.array_equal(np.sort(problem.rows_kept(problem.places(part))), free[:10])

@@ -101,8 +101,11 @@ def fit_additive(
         _columns(problem, places, used), y, weight, offset, problem.lower[0][used], problem.upper[0][used],
         problem.loss.name, problem.parameter,
     )  # fmt: skip
+    path = fit.path(sorted(strengths, reverse=True), penalty[used])
+    if len(used) == problem.n_features:
+        return [Additive(w.copy(), constant) for w, constant in path]
     found, flat = [], np.minimum(np.maximum(problem.lower[0], 0.0), problem.upper[0])
-    for w, constant in fit.path(sorted(strengths, reverse=True), penalty[used]):
+    for w, constant in path:
         slopes = flat.copy()
         slopes[used] = w
         found.append(Additive(slopes, constant))
