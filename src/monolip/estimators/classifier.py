@@ -138,7 +138,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         if not whole:
             check_classification_targets(labels)
         weight = read_weights(sample_weight, table.n_rows)
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes = np.unique(labels)
+        codes = classes.searchsorted(labels)  # to find few classes is quicker than to sort all rows by them
         if whole and 2 * len(classes) > len(labels):  # few whole numbers are always classes; of many it warns
             check_classification_targets(labels)
         if self.class_weight is not None:
