@@ -21,6 +21,7 @@ from monolip.estimators._facts import Facts
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fineness import MOST_BINS
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
+from monolip.estimators._held_out import HeldOut
 from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import Display
@@ -70,8 +71,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         self._fitted_on = same
         self._adopt(fitted.network, schema, predictor)
         self._n_trained = len(fitted.arrays)
-        calibration = fitted.held_out.calibration(target.link) if fitted.held_out else None
-        self._know(Facts(fitted.history, fitted.n_iter, _capped(schema, promises), calibration))
+        self._know(Facts(fitted.history, fitted.n_iter, _capped(schema, promises)), fitted.held_out)
         return self
 
     @property
@@ -82,7 +82,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     _n_trained: int | None = None
 
-    def _know(self, facts: Facts) -> None:
+    def _know(self, facts: Facts, held_out: HeldOut | None = None) -> None:
+        """held_out: answers for rows held out that nobody has measured yet."""
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
 
     def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
