@@ -285,3 +285,34 @@ def test_the_box_of_flat_parameters_lies_inside_the_slope_intervals_and_follows_
     moved = first(around.flat_box()[1])
     assert np.allclose(moved, upper - [0.05, -0.01, 0.1], atol=1e-7)
     assert problem.flat_box()[0] is low
+
+
+@pytest.mark.parametrize("averaging", [0.99, 0.0])
+def test_a_finished_trainer_still_knows_what_it_learned(rng, averaging):
+    x = rng.normal(size=(200, 3))
+    problem = Problem(x, x[:, 0], [0, -1, -1], [1, 1, 1], architecture=Architecture(hidden=(8,)))
+    trainer = Trainer(problem, TrainingOptions(n_steps=60, averaging=averaging))
+    trainer.advance(40)
+    before, loss = trainer.current(), trainer.loss(None)
+    trainer.finish(50)
+    assert len(trainer.index) == 50
+    assert trainer.loss(None) == loss
+    assert trainer.steps_done == 40
+    assert np.array_equal(trainer.current(), before)
+
+
+def test_row_numbers_that_nobody_can_change_are_looked_up_once(rng, monkeypatch):
+    x = rng.normal(size=(200, 3))
+    monkeypatch.setattr("monolip.engine.problem.CACHE_BYTES", 0)
+    problem = Problem(x, x[:, 0], [0, -1, -1], [1, 1, 1])
+    fixed, free = np.arange(0, 200, 3, dtype=np.int32), np.arange(0, 200, 3, dtype=np.int32)
+    fixed.setflags(write=False)
+    assert problem.places(fixed) is problem.places(fixed)
+    assert np.array_equal(problem.places(free), problem.places(fixed))
+    free[:] = np.arange(len(free))
+    assert np.array_equal(np.sort(problem.rows_kept(problem.places(free))), free)  # as it is now
+    part = free[:10]
+    part.setflags(write=False)  # its numbers can still be changed by who holds all of them
+    problem.places(part)
+    free += 100
+    assert np.array_equal(np.sort(problem.rows_kept(problem.places(part))), free[:10])

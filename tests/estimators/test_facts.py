@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -174,3 +175,15 @@ def test_calibration_follows_weights_and_is_none_without_held_out_rows(data):
     once = measure_calibration(p, np.array([0, 1, 1]), n_bins=1, weight=np.array([3.0, 1.0, 2.0]))
     assert once[:2] == pytest.approx(twice[:2])
     assert once.brier == pytest.approx(twice.brier) == pytest.approx((3 * 0.01 + 0.81 + 2 * 0.04) / 6)
+
+
+def test_calibration_is_measured_when_asked_for_and_a_pickle_holds_no_rows(data):
+    X, y = data
+    model = MonotonicClassifier(**QUICK)
+    assert not hasattr(model, "calibration_")
+    model.fit(X, y > 10)
+    assert model._held_out is not None
+    again = pickle.loads(pickle.dumps(model))
+    assert again._held_out is None
+    assert again.calibration_ == model.calibration_
+    assert model.calibration_ is model.calibration_  # measured once

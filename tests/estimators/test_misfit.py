@@ -21,7 +21,7 @@ def pairs_of(X, y, **settings) -> bool:
             found.append(not Misfit.is_noise(self))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("monolip.estimators._race.Misfit", Watched)
+        patch.setattr("monolip.estimators._fitting.Misfit", Watched)
         patch.setattr("monolip.estimators._race.EARNED", np.inf)
         kind(random_state=0, **settings).fit(X, y)
     return found[0]

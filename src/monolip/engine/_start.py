@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -89,7 +90,8 @@ def new_state(
         arrays[name] = arrays[name][layout.layers[0, BINS_AT] :][: n_bins * stride]
     arrays["lower"][:], arrays["upper"][:], arrays["params"][:] = *box, params
     first = arrays["params"][: layout.layers[0, BIAS_AT]]  # padding is 0, and so is its box
-    np.clip(first, box[0][: len(first)], box[1][: len(first)], out=first)
+    np.maximum(first, box[0][: len(first)], out=first)
+    np.minimum(first, box[1][: len(first)], out=first)
     arrays["means"][: len(layout.plain)], arrays["bin_means"][:] = means[layout.plain], means[layout.binned]
     if signed:
         arrays["raw"][:] = arrays["params"]
@@ -108,13 +110,18 @@ def _arena(dtype: np.dtype[Any], **sizes: int) -> dict[str, FloatArray]:
     distances fixed and wide, the same seed gives the same bits in every process. Nor may they lie a multiple of 4096
     bytes apart: what is written to one would hold up what is read from the other. Each comes seven lines later.
     """
-    page, line = 4096 // dtype.itemsize, 64 // dtype.itemsize
-    lengths = [-(-size // page) * page + page + 7 * line for size in sizes.values()]
-    starts = list(accumulate(lengths, initial=0))
+    starts = _starts(tuple(sizes.values()), dtype.itemsize)
     raw = np.zeros(starts[-1] * dtype.itemsize + 64, np.uint8)
     start = -raw.ctypes.data % 64
     flat = raw[start : start + starts[-1] * dtype.itemsize].view(dtype)
     return {name: flat[at : at + size] for (name, size), at in zip(sizes.items(), starts[:-1], strict=True)}
+
+
+@lru_cache(maxsize=16)
+def _starts(sizes: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Where each array begins, and where the last one ends."""
+    page, line = 4096 // itemsize, 64 // itemsize
+    return tuple(accumulate((-(-size // page) * page + page + 7 * line for size in sizes), initial=0))
 
 
 def flat_box(layout: TrainingLayout, lower: FloatArray, upper: FloatArray, dtype: Any) -> tuple[FloatArray, FloatArray]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from monolip.engine._compile import compiled
+from monolip.engine._descent import descend, descend_all, scale_columns
 from monolip.engine.judging import row_losses
 from monolip.engine.problem import Problem
 
@@ -30,7 +30,6 @@ Normal = tuple[FloatArray, FloatArray, FloatArray, float]  # Gram matrix, moment
 MAX_COLUMNS, MAX_ROWS, MAX_NEWTON_ROWS = 1024, 16_384, 4096
 MAX_CELLS = 2**21  # of rows times columns: the Gram matrix takes this times the number of columns
 FEW_ROWS = 256  # unpacked at once
-SWEEPS = 100
 FIRST_STEPS = 2  # before the first strength's own
 SERVES = 2  # strengths that one Newton step serves: neighbours have nearly the same curvature
 LARGEST = 5.0  # of a standardised target under a robust loss: the start is a least-squares fit there
@@ -101,8 +100,11 @@ def fit_additive(
         _columns(problem, places, used), y, weight, offset, problem.lower[0][used], problem.upper[0][used],
         problem.loss.name, problem.parameter,
     )  # fmt: skip
+    path = fit.path(sorted(strengths, reverse=True), penalty[used])
+    if len(used) == problem.n_features:
+        return [Additive(w.copy(), constant) for w, constant in path]
     found, flat = [], np.minimum(np.maximum(problem.lower[0], 0.0), problem.upper[0])
-    for w, constant in fit.path(sorted(strengths, reverse=True), penalty[used]):
+    for w, constant in path:
         slopes = flat.copy()
         slopes[used] = w
         found.append(Additive(slopes, constant))
@@ -199,14 +201,14 @@ class _Fit:
 
     def _solve(self, normal: Normal, penalty: FloatArray) -> None:
         gram, moment, mean, middle = normal
-        _descend(gram, moment, penalty, self.lower, self.upper, self.w, self.tolerance)
+        descend(gram, moment, penalty, self.lower, self.upper, self.w, self.tolerance)
         self.constant = middle - float(mean @ self.w)
 
     def _least_squares(self, strengths: FloatArray, penalty: FloatArray) -> Iterator[tuple[FloatArray, float]]:
         """The Gram matrix is made once; under a robust loss the constant is a quantile of what is left over."""
         gram, moment, mean, middle = self._normal(self.weight, self.y - self.offset)
         found = np.empty((len(strengths), len(self.w)))
-        _descend_all(gram, moment, strengths, penalty, self.lower, self.upper, self.w, self.tolerance, found)
+        descend_all(gram, moment, strengths, penalty, self.lower, self.upper, self.w, self.tolerance, found)
         for self.w in found:
             self.constant = middle - float(mean @ self.w)
             if self.loss in ("absolute", "huber", "pinball"):
@@ -223,7 +225,7 @@ class _Fit:
         share = weight / weight.sum()
         mean, middle = np.asarray(share.astype(self.x.dtype) @ self.x, np.float64), float(share @ z)
         root, scaled = np.sqrt(weight), self.scaled
-        _scale(self.x, mean.astype(self.x.dtype), root.astype(self.x.dtype), scaled)
+        scale_columns(self.x, mean.astype(self.x.dtype), root.astype(self.x.dtype), scaled)
         moment = (root * (z - middle)).astype(self.x.dtype) @ scaled
         gram = scaled.T @ scaled
         if scaled is self.x:
@@ -232,57 +234,16 @@ class _Fit:
 
 
 def _first_constant(loss: str, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
-    mean = float(np.average(y, weights=weight))
+    mean = _mean(y, weight)
     if loss == "logistic":
         mean = min(max(mean, 1e-3), 1.0 - 1e-3)
         return float(np.log(mean / (1.0 - mean)) - offset.mean())
     if loss in _DERIVATIVES:
-        exposure = float(np.average(np.exp(np.clip(offset, -_STEEP, _STEEP)), weights=weight))
+        exposure = _mean(np.exp(np.clip(offset, -_STEEP, _STEEP)), weight)
         return float(np.log(max(mean, 1e-6) / exposure))
     return mean - float(offset.mean())
 
 
-@compiled()
-def _scale(x: NDArray[Any], mean: NDArray[Any], root: NDArray[Any], scaled: NDArray[Any]) -> None:
-    """scaled = (x - mean) * root, column by column as they lie in memory: in one pass, not in two."""
-    for j in range(x.shape[1]):
-        for i in range(x.shape[0]):
-            scaled[i, j] = (x[i, j] - mean[j]) * root[i]
-
-
-@compiled()
-def _descend(
-    gram: FloatArray, moment: FloatArray, penalty: FloatArray, lower: FloatArray, upper: FloatArray, w: FloatArray,
-    tolerance: float,
-) -> None:  # fmt: skip
-    """w becomes the minimiser of w.gram.w / 2 - moment.w + penalty.w^2 / 2 inside the box."""
-    rest = moment.copy()
-    for j in range(w.size):
-        if w[j] != 0.0:
-            for k in range(w.size):
-                rest[k] -= gram[j, k] * w[j]
-    for _ in range(SWEEPS):
-        largest = 0.0
-        for j in range(w.size):
-            curve = gram[j, j] + penalty[j]
-            if curve > 0.0:
-                new = min(max((rest[j] + gram[j, j] * w[j]) / curve, lower[j]), upper[j])
-                change = new - w[j]
-                if change != 0.0:
-                    w[j] = new
-                    largest = max(largest, abs(change) * np.sqrt(curve))
-                    for k in range(w.size):
-                        rest[k] -= gram[j, k] * change
-        if largest < tolerance:
-            break
-
-
-@compiled()
-def _descend_all(
-    gram: FloatArray, moment: FloatArray, strengths: FloatArray, penalty: FloatArray, lower: FloatArray,
-    upper: FloatArray, w: FloatArray, tolerance: float, found: FloatArray,
-) -> None:  # fmt: skip
-    """Each row of found becomes the minimiser under one of the strengths; w is where the first begins."""
-    for k in range(strengths.size):
-        _descend(gram, moment, strengths[k] * penalty, lower, upper, w, tolerance)
-        found[k] = w
+def _mean(values: FloatArray, weight: FloatArray) -> float:
+    """With the bits of np.average, and without what it costs a small array."""
+    return float(np.add.reduce(values * weight) / np.add.reduce(weight))

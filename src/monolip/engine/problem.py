@@ -121,13 +121,26 @@ class Problem:
         width = -(-self.layout.layers[0, INPUT_WIDTH] // PAD) * PAD * self.dtype.itemsize
         large = n * width > CACHE_BYTES
         self.run, self.mixed, self._places = RUN_ROWS if large else 1, None, None
+        self._looked_up: dict[int, tuple[NDArray[Any], NDArray[np.int32]]] = {}
         if large:
             self.mixed = np.random.default_rng(0).permutation(n).astype(np.int32)
             self._places = np.empty_like(self.mixed)
             self._places[self.mixed] = np.arange(n, dtype=np.int32)
 
     def places(self, rows: ArrayLike | None) -> NDArray[np.int32]:
-        """Where rows of the caller's table are kept, in order of memory; all of them if None."""
+        """Where rows of the caller's table are kept, in order of memory; all of them if None.
+
+        Row numbers that nobody can change are looked up once: all members of a fit ask for the same few.
+        """
+        known = self._looked_up.get(id(rows))
+        if known is not None and known[0] is rows:
+            return known[1]
+        found = self._look_up(rows)
+        if isinstance(rows, np.ndarray) and not rows.flags.writeable and rows.base is None:
+            self._looked_up[id(rows)] = rows, found
+        return found
+
+    def _look_up(self, rows: ArrayLike | None) -> NDArray[np.int32]:
         n = len(self.data.x)
         if rows is None:
             return np.arange(n, dtype=np.int32)

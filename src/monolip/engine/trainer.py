@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine._start import best_constant, new_state, start_params
+from monolip.engine._state import State
 from monolip.engine._steps import run_steps, total_loss
 from monolip.engine.problem import Problem
 from monolip.engine.training_options import TrainingOptions
@@ -52,11 +53,25 @@ class Trainer:
         self.value, self.slope = problem.kernels
         self.constants = options.constants(problem.architecture.paper_form, problem.dtype)
         self.schedule = options.schedule(problem.dtype)
-        signed = problem.architecture.paper_form
+        self._learned: tuple[FloatArray, int] | None = None
         params = self._fresh() if start is None else problem.layout.flat(*start[:2], problem.dtype)
-        self.state = new_state(
-            problem.layout, params, problem.flat_box(), problem.data, self.index, problem.run, options.seed, signed,
-            problem.means if options.centred else np.zeros_like(problem.means),
+        self._state: State | None = self._new_state(params)
+
+    @property
+    def state(self) -> State:
+        """All arrays of training; after `finish` made again for who still asks, with what has been learned."""
+        if self._state is None:
+            assert self._learned is not None, "finish keeps it"
+            params, steps = self._learned
+            self._state = self._new_state(params)
+            self._state.average[:], self._state.clock[0] = params, steps
+        return self._state
+
+    def _new_state(self, params: FloatArray) -> State:
+        problem, options = self.problem, self.options
+        return new_state(
+            problem.layout, params, problem.flat_box(), problem.data, self.index, problem.run, options.seed,
+            problem.architecture.paper_form, problem.means if options.centred else np.zeros_like(problem.means),
         )  # fmt: skip
 
     def _fresh(self) -> FloatArray:
@@ -139,9 +154,12 @@ class Trainer:
         return self._weighed[1]
 
     def finish(self, n_watched: int) -> None:
-        """Give back what only further steps would need; the first rows trained on stay, to be judged."""
-        self.index = self.index[:n_watched].copy()
-        self.state = self.state._replace(order=self.index)
+        """Give back what only further steps would need; the first rows trained on stay, to be judged.
+
+        Members are trained one after the other: the next one gets this memory while it is still in the cache.
+        """
+        self._learned = self.current(), self.steps_done
+        self.index, self._state = self.index[:n_watched].copy(), None
 
     def gradient(self) -> FloatArray:
         """Gradient of the mean loss over the rows trained on, at the last iterate, flat as the parameters are."""

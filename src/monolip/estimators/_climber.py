@@ -75,13 +75,15 @@ class Hands:
 
     def __init__(self, folds: NDArray[np.int32] | None, n_rows: int) -> None:
         self.folds, self.every_row = folds, np.arange(n_rows, dtype=np.int32)
+        self.every_row.setflags(write=False)
+        self._n_folds = 1 if folds is None else int(folds.max()) + 1
         self._dealt: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
 
     def of(self, fold: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
         """Rows to learn from, and rows that are held out; None is the hand of whom nobody judges."""
         if self.folds is None or fold is None:
             return self.every_row, None
-        fold %= int(self.folds.max()) + 1
+        fold %= self._n_folds
         if fold not in self._dealt:
             held = self.folds == fold
             self._dealt[fold] = _numbers(~held), _numbers(held)
@@ -89,7 +91,9 @@ class Hands:
 
 
 def _numbers(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
-    return np.flatnonzero(mask).astype(np.int32)
+    rows = np.flatnonzero(mask).astype(np.int32)
+    rows.setflags(write=False)  # all members share them, and a problem looks them up once
+    return rows
 
 
 def deal_folds(n: int, n_folds: int, rng: np.random.Generator, classes: NDArray[np.int64] | None) -> NDArray[np.int32]:

@@ -31,7 +31,7 @@ from monolip.estimators._targets import Target
 from monolip.frozen import FrozenNetwork
 from monolip.input_transform import InputTransform
 
-__all__ = ["Fitted", "Settings", "definition", "fit_network", "make_coach", "make_recipe"]
+__all__ = ["Fitted", "Settings", "definition", "fit_network", "make_coach", "make_folds", "make_recipe"]
 
 MAX_HELD_OUT = 2**13
 FEWEST = 16  # rows of which some can be held out
@@ -81,6 +81,7 @@ def fit_network(
     shared = definition(promises, target, settings)
     table, target = rows_that_count(table, target, rng)
     coach = make_coach(len(target.y), settings, started, on_progress)
+    folds = make_folds(target, settings, rng)  # all paths of a fit hold out the same rows
 
     def learn(bins: int) -> InputTransform:
         return learn_inputs(table, schema, promises, target, bins)
@@ -89,10 +90,8 @@ def fit_network(
         given = None if before is None else before.boxes
         boxes = given or make_boxes(inputs, promises, table, target.scale, target.deviation)
         problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
-        dealt = np.random.default_rng(0)
-        dealt.bit_generator.state = rng.bit_generator.state  # all paths of a fit hold out the same rows
-        recipe = make_recipe(problem, penalties(inputs), target, settings, dealt, coach)
-        recipe.leaves_noise = lambda start: Misfit(start, problem, table, schema).is_noise()
+        recipe = make_recipe(problem, penalties(inputs), settings, folds, coach)
+        recipe.look = lambda start: Misfit(start, problem, table, schema)
         return Path(inputs, boxes, recipe)
 
     kept: tuple[NetworkArrays, ...] = ()
@@ -141,21 +140,26 @@ def make_coach(n: int, settings: Settings, started: float, on_progress: Callable
     return Coach(batch, settings.seed, settings.n_threads, deadline, on_progress)
 
 
-def make_recipe(
-    problem: Problem, penalty: NDArray[np.float64], target: Target, settings: Settings, rng: np.random.Generator,
-    coach: Coach,
-) -> Recipe:  # fmt: skip
-    """A path not yet begun."""
+def make_folds(target: Target, settings: Settings, rng: np.random.Generator) -> NDArray[np.int32] | None:
+    """Fold of each row, -1 for one that is never held out; None where no row is."""
     n = len(target.y)
+    if settings.holdout is None or n < FEWEST:
+        return None
+    n_folds = max(2, round(min(1 / settings.holdout, n)))
+    folds = deal_folds(n, n_folds, rng, target.classes)
+    for fold in range(n_folds if n > n_folds * MAX_HELD_OUT else 0):  # judging needs no more rows
+        folds[rng.permutation(np.flatnonzero(folds == fold))[MAX_HELD_OUT:]] = -1
+    return folds
+
+
+def make_recipe(
+    problem: Problem, penalty: NDArray[np.float64], settings: Settings, folds: NDArray[np.int32] | None, coach: Coach
+) -> Recipe:
+    """A path not yet begun."""
+    n = len(problem.data.y)
     rungs, unearned = _rungs(n, coach.batch_size, settings.max_iter)
-    folds: NDArray[np.int32] | None = None
-    if settings.holdout is not None and n < FEWEST and target.n_outputs == 1:
+    if settings.holdout is not None and folds is None and len(problem.lower) == 1:
         rungs, unearned = (), 0  # too few rows to hold any out: the start alone
-    elif settings.holdout is not None and n >= FEWEST:
-        n_folds = max(2, round(min(1 / settings.holdout, n)))
-        folds = deal_folds(n, n_folds, rng, target.classes)
-        for fold in range(n_folds if n > n_folds * MAX_HELD_OUT else 0):  # judging needs no more rows
-            folds[rng.permutation(np.flatnonzero(folds == fold))[MAX_HELD_OUT:]] = -1
     return Recipe(
         problem,
         folds,

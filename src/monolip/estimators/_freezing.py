@@ -37,8 +37,8 @@ def _averaged(networks: Sequence[NetworkArrays]) -> Sequence[NetworkArrays]:
     """The average of linear functions is one, with slopes in the same intervals, and takes a part of their time."""
     if len(networks) < 2 or any(len(network.weights) > 1 or network.center is not None for network in networks):
         return networks
-    first = np.mean([network.weights[0] for network in networks], axis=0)
-    constant = np.mean([network.biases[0] for network in networks], axis=0)
+    first = np.add.reduce([network.weights[0] for network in networks]) / len(networks)
+    constant = np.add.reduce([network.biases[0] for network in networks]) / len(networks)
     return (networks[0]._replace(weights=(first,), biases=(constant,)),)
 
 

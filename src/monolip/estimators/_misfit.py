@@ -13,6 +13,7 @@ rows, is the part of what the start leaves over that the cells would explain.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,10 +73,12 @@ class Misfit:
         order = np.argsort(x, kind="stable")  # rows without a value are the last stretch
         ascending = x[order]
         found = ascending.searchsorted(ascending[firsts])
-        cuts = found[np.concatenate([[True], found[1:] > found[:-1]])]
+        new = np.ones(len(found), bool)
+        np.greater(found[1:], found[:-1], out=new[1:])
+        cuts = found[new]
         sums, sizes = np.add.reduceat(self.slope[order], cuts), np.add.reduceat(self.spread[order], cuts)
-        statistic = float(np.sum(np.square(sums)[sizes > 0] / sizes[sizes > 0]))
-        excess = statistic - len(cuts)
+        filled = sizes > 0
+        excess = float(np.add.reduce(np.square(sums[filled]) / sizes[filled])) - len(cuts)
         return excess > SURE * math.sqrt(2 * len(cuts)) and excess > LEAST * len(x)
 
     def is_noise(self) -> bool:
@@ -109,31 +112,33 @@ def _halves_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
 
     A contrast is high against low; of not too many features also the outer quarters against the inner ones.
     """
-    n = len(codes)
-    above = np.stack([(codes >= cut).mean(axis=1) for cut in range(1, CELLS)])
+    n, rows = codes.shape
+    above = np.count_nonzero(codes >= np.arange(1, CELLS)[:, None, None], axis=2) / rows
     cut = np.abs(above - 0.5).argmin(axis=0)  # as near to half of the rows as may be
     signs = ((codes > cut[:, None]) - above[cut, np.arange(n)][:, None]).astype(np.float32)
-    contrasts, owners = signs, np.arange(n)
+    contrasts = signs
     if n <= MOST_OUTER:
         outer = ((codes == 0) | (codes == QUARTERS - 1)).astype(np.float32)
-        contrasts, owners = np.concatenate([signs, outer - outer.mean(axis=1, keepdims=True)]), np.tile(owners, 2)
-    pairs, taken = _pairs(contrasts, owners)
-    if _contrasts_tell(pairs, contrasts, slope, spread, ~taken[:, owners]):
+        contrasts = np.concatenate([signs, outer - outer.mean(axis=1, keepdims=True)])
+    first, second, apart = _pairs(n, len(contrasts))
+    if _contrasts_tell(contrasts[first] * contrasts[second], contrasts, slope, spread, apart):
         return True
     if n * (n - 1) // 2 > MOST_PAIRS:
         return False
-    pairs, taken = _pairs(signs, np.arange(n))
-    return _contrasts_tell(pairs, pairs, slope, spread, ~(taken @ taken.T))
+    first, second, apart = _pairs(n, n)
+    pairs = signs[first] * signs[second]
+    return _contrasts_tell(pairs, pairs, slope, spread, apart[:, first] & apart[:, second])
 
 
-def _pairs(contrasts: Singles, owners: Codes) -> tuple[Singles, NDArray[np.bool_]]:
-    """Products of contrasts of two features, and which features these are: (pairs, rows), (pairs, features)."""
-    first, second = np.triu_indices(len(contrasts), 1)
-    two = owners[first] != owners[second]
+@lru_cache(maxsize=16)
+def _pairs(n: int, contrasts: int) -> tuple[Codes, Codes, NDArray[np.bool_]]:
+    """Contrasts of two of n features, by number, each (pairs,), and which contrasts are of neither of the two, (pairs,
+    contrasts). Contrast k is one of feature k modulo n."""
+    first, second = np.triu_indices(contrasts, 1)
+    two = first % n != second % n
     first, second = first[two], second[two]
-    members = np.zeros((len(first), int(owners.max()) + 1), bool)
-    members[np.arange(len(first)), owners[first]] = members[np.arange(len(first)), owners[second]] = True
-    return contrasts[first] * contrasts[second], members
+    owners = np.arange(contrasts) % n
+    return first, second, (owners != (first % n)[:, None]) & (owners != (second % n)[:, None])
 
 
 def _contrasts_tell(one: Singles, other: Singles, slope: Singles, spread: Singles, apart: NDArray[np.bool_]) -> bool:
@@ -156,5 +161,6 @@ def _quarters(column: RawColumn, rows: NDArray[np.int64], is_category: bool) -> 
         return np.zeros(len(x), np.intp)
     below = int(ascending[:known].searchsorted(ascending[known - 1]))  # values that are not the largest one
     places = np.minimum(np.arange(1, QUARTERS) * known // QUARTERS, below - 1)
-    codes = np.searchsorted(np.unique(ascending[places]), x, "left") if below else np.zeros(len(x), np.intp)
+    cuts = np.array(list(dict.fromkeys(ascending[places].tolist())))  # distinct ones
+    codes = cuts.searchsorted(x, "left") if below else np.zeros(len(x), np.intp)
     return codes if known == len(x) else np.where(np.isnan(x), QUARTERS, codes)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from monolip.estimators._bounds import Boxes
 from monolip.estimators._fineness import refuse_too_fine, too_fine
-from monolip.estimators._misfit import Misfit
 from monolip.estimators._recipe import Recipe
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
@@ -63,9 +62,8 @@ def better_path(
     goes_on = few.recipe.climb(RUNGS)
     if few.recipe.coach.is_out_of_time():
         return few
-    start = few.recipe.probes[0].anchored.start
     gains = goes_on and few.recipe.jury.gained_much(RUNGS, EARNED)
-    if not gains and (start is None or not Misfit(start, few.recipe.problem, table, schema).bends()):
+    if not gains and (few.recipe.misfit is None or not few.recipe.misfit.bends()):
         return few
     if not few.recipe.coach.has_time_for(LONGER * (time.perf_counter() - begun)):
         return few

@@ -30,6 +30,7 @@ from monolip.engine.problem import Problem
 from monolip.estimators._climber import Chosen, Climber, Hands, Rung
 from monolip.estimators._coach import Coach
 from monolip.estimators._jury import SHORT, Jury
+from monolip.estimators._misfit import Misfit
 from monolip.estimators._starts import Started, start_members
 
 __all__ = ["Recipe"]
@@ -57,7 +58,7 @@ UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
 class Recipe:
     """rungs: the path; the last `unearned` of them only where it still gains much. penalty: (d,) relative ridge
     penalties of the start. folds: (n,) fold of each row, or None. most_members: as many may become of n_members.
-    leaves_noise: whether what an additive start leaves over is nothing that features explain.
+    look: finds what an additive start leaves over; None: nobody does.
     """
 
     problem: Problem
@@ -68,7 +69,7 @@ class Recipe:
     coach: Coach
     unearned: int = 0
     most_members: int = 0
-    leaves_noise: Callable[[Additive], bool] | None = None
+    look: Callable[[Additive], Misfit] | None = None
     strength: float | None = None
     learned: bool = False
     probes: list[Climber] = field(default_factory=list)
@@ -130,8 +131,13 @@ class Recipe:
 
     def _is_noise(self) -> bool:
         """Whether few rows have lost by their first rung, and their start leaves nothing over to be learned."""
-        start = self.probes[0].anchored.start if self.jury.lost_at_once() else None
-        return start is not None and self.leaves_noise is not None and self.leaves_noise(start)
+        return self.jury.lost_at_once() and self.misfit is not None and self.misfit.is_noise()
+
+    @cached_property
+    def misfit(self) -> Misfit | None:
+        """What the first member's start leaves over; None where there is no start, or nobody looks."""
+        start = self.probes[0].anchored.start
+        return None if start is None or self.look is None else self.look(start)
 
     def _join(self) -> None:
         """Members that disagree much are joined by others, who climb as far as they did; then all of them judge."""

@@ -75,7 +75,7 @@ def measure_calibration(
             guess, truth = float(np.add.reduce(guesses[part])) / total, float(np.add.reduce(truths[part])) / total
             error += abs(guess - truth) * (total / whole)
             bins.append((guess, truth, part.stop - part.start))
-    loss, brier = (float(np.average(v, weights=counts)) for v in (-np.log(own), distance))
+    loss, brier = (float(np.add.reduce(v * counts)) / whole for v in (-np.log(own), distance))
     return Calibration(error, loss, tuple(bins), brier)
 
 

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import check_labels
 from monolip.estimators._facts import Facts
 from monolip.estimators._freezing import rescale
+from monolip.estimators._held_out import HeldOut
 from monolip.estimators._tables import read_table, refuse_infinite
 from monolip.estimators._targets import class_target, read_weights
 from monolip.estimators.calibration import Calibration, best_scaling, measure_calibration
@@ -117,7 +118,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         self.verbose = verbose
 
     _is_classifier = True
-    calibration_: Calibration | None
+    _calibration: Calibration | None = None
+    _held_out: HeldOut | None = None  # until its calibration is asked for
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit on any table; labels of any kind. offset: (n,), added to the log-odds of two classes."""
@@ -138,7 +140,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         if not whole:
             check_classification_targets(labels)
         weight = read_weights(sample_weight, table.n_rows)
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes = np.unique(labels)
+        codes = classes.searchsorted(labels)  # to find few classes is quicker than to sort all rows by them
         if whole and 2 * len(classes) > len(labels):  # few whole numbers are always classes; of many it warns
             check_classification_targets(labels)
         if self.class_weight is not None:
@@ -199,12 +202,27 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         f, codes = self._evaluate(X), self._codes(y)
         weight = read_weights(sample_weight, len(f))
         self._adopt(rescale(self.frozen_, *best_scaling(f, codes, weight)), self._schema)
-        self.calibration_ = None  # that was another model
+        self._calibration = self._held_out = None  # that was another model
         return self
 
-    def _know(self, facts: Facts) -> None:
+    @property
+    def calibration_(self) -> Calibration | None:
+        """See Attributes; fit keeps what members said of rows held out, and it is measured when first asked for."""
+        check_is_fitted(self)
+        held, link = self._held_out, self.frozen_.link
+        if held is not None and link is not None:
+            self._calibration = held.calibration(link)
+            self._held_out = None
+        return self._calibration
+
+    def _know(self, facts: Facts, held_out: HeldOut | None = None) -> None:
         super()._know(facts)
-        self.calibration_ = facts.calibration
+        self._calibration, self._held_out = facts.calibration, held_out
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.__sklearn_is_fitted__():
+            _ = self.calibration_  # a pickle holds the result, not the rows
+        return super().__getstate__()
 
     def _codes(self, y: Any) -> NDArray[np.int64]:
         labels = column_or_1d(y)
