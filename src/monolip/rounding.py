@@ -87,7 +87,7 @@ def score_text(value: float, digits: int = 4) -> str:
     >>> score_text(0.98765), score_text(0.99996), score_text(1.0), score_text(1 - 1e-15)
     ('0.9877', '0.99996', '1', '0.999999999')
     """
-    text = f"{value:.{digits}g}"
+    text = f"{value + 0.0:.{digits}g}"
     if text != "1" or value >= 1.0:
         return text
     shown = _nines(value)
@@ -100,7 +100,7 @@ def share_text(share: float, decimals: int = 1) -> str:
     >>> share_text(0.987), share_text(0.99984), share_text(0.0004), share_text(0.0), share_text(1.0)
     ('98.7%', '99.98%', '0.04%', '0.0%', '100.0%')
     """
-    text = f"{share:.{decimals}%}"
+    text = f"{share + 0.0:.{decimals}%}"
     if not 0.0 < share < 1.0 or text not in (f"{0:.{decimals}%}", f"{1:.{decimals}%}"):
         return text
     if share < 0.5:

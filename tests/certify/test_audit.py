@@ -297,3 +297,37 @@ def test_a_fall_anywhere_in_the_data_is_found(threshold, drop, direction, featur
     assert min(direction * one.value_from, direction * one.value_to) <= threshold
     assert max(direction * one.value_from, direction * one.value_to) > threshold
     assert abs(one.value_from - one.value_to) < 1e-9
+
+
+def test_every_feature_has_a_turn_however_little_may_be_scored():
+    X = np.random.default_rng(0).normal(size=(200, 30))
+    report = audit(lambda x: x[:, :29].sum(axis=1) - x[:, 29], X, [1] * 30, max_evaluations=10_000)
+    assert report.violated
+    assert report.evaluations <= 10_000
+    assert not any(np.isnan(feature.share_affected) for feature in report.features)
+
+
+def test_features_that_were_not_searched_are_counted_in_the_headline():
+    X = np.random.default_rng(0).normal(size=(200, 30))
+    report = audit(lambda x: x.sum(axis=1), X, [1] * 30, max_evaluations=10)
+    assert "27 of 30 not searched" in str(report).splitlines()[0]
+    assert f"{report.later_evaluations:,} more to draw curves" in str(report).splitlines()[0]
+
+
+def test_rows_that_gradients_are_taken_of_count_too():
+    scored = 0
+
+    def count(x):
+        nonlocal scored
+        scored += len(x)
+        return x.sum(axis=1)
+
+    def gradient(x):
+        nonlocal scored
+        scored += len(x)
+        return np.ones_like(x)
+
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    report = audit(count, X, [1, 1, 1], gradient=gradient, max_evaluations=20_000)
+    assert report.evaluations <= 20_000
+    assert scored == report.evaluations + report.later_evaluations

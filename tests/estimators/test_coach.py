@@ -6,11 +6,13 @@ import time
 
 import numpy as np
 
+from monolip import MonotonicRegressor
 from monolip.engine.anchored import Anchored
 from monolip.engine.architecture import Architecture
 from monolip.engine.problem import Problem
 from monolip.estimators._climber import Climber, Rung
 from monolip.estimators._coach import Coach
+from monolip.estimators._recipe import Recipe
 
 
 def climbers(rng, number=2):
@@ -22,9 +24,9 @@ def climbers(rng, number=2):
 
 def test_there_is_time_until_the_deadline():
     now = time.perf_counter()
-    assert Coach(64, 0).has_time_for(1e9)
-    assert Coach(64, 0, deadline=now + 10).has_time_for(4)
-    assert not Coach(64, 0, deadline=now + 10).has_time_for(12)
+    assert not Coach(64, 0).is_out_of_time(1e9)
+    assert not Coach(64, 0, deadline=now + 10).is_out_of_time(4)
+    assert Coach(64, 0, deadline=now + 10).is_out_of_time(12)
     assert Coach(64, 0, deadline=now).is_out_of_time()
     assert not Coach(64, 0, deadline=now + 10).is_out_of_time()
     assert Coach(64, 0, deadline=now + 10, interrupted=True).is_out_of_time()
@@ -33,14 +35,35 @@ def test_there_is_time_until_the_deadline():
 def test_what_a_lack_of_time_leaves_out_is_remembered(rng):
     for deadline, seconds, short in ((None, 1e9, False), (10, 4, False), (10, 12, True)):
         coach = Coach(64, 0, deadline=None if deadline is None else time.perf_counter() + deadline)
-        coach.has_time_for(seconds)
+        coach.is_out_of_time(seconds)
+        assert not coach.short_of_time  # nothing was left out
+        coach.is_out_of_time(seconds, wanted=True)
         assert coach.short_of_time is short
     coach = Coach(16, 0, deadline=time.perf_counter() + 10, interrupted=True)
-    assert coach.is_out_of_time()
+    assert coach.is_out_of_time(wanted=True)
     assert not coach.short_of_time  # that was Ctrl-C
     coach = Coach(16, 0, deadline=time.perf_counter())
     coach.train(climbers(rng), 0, Rung(10**6, 0.3))
     assert coach.short_of_time
+
+
+def test_members_that_train_one_after_the_other_share_the_time_that_is_left(rng):
+    coach = Coach(16, 0, deadline=time.perf_counter() + 0.4)
+    coach.train(climbers(rng, 4), 0, Rung(10**6, 0.3))
+    seconds = [entry["seconds"] for entry in coach.history]
+    assert len(seconds) == 4
+    assert sum(seconds) < 3 * 0.4  # four times as long if each took all of it; a busy machine may be late
+
+
+def test_a_fit_that_left_nothing_out_is_not_called_short_of_time(rng):
+    x = rng.normal(size=(300, 2))
+    model = MonotonicRegressor(monotonic_cst=[1, 0], random_state=0, max_time=600).fit(x, x[:, 0])
+    assert not model._short_of_time
+    coach = Coach(16, 0, deadline=time.perf_counter() - 1)
+    members = climbers(rng)
+    recipe = Recipe(members[0].anchored.problem, None, (), np.ones(2), 2, coach)
+    assert len(recipe.run()[1]) == 2
+    assert not coach.short_of_time  # there was nothing to train
 
 
 def test_every_training_is_written_down_and_every_member_has_a_seed_of_its_own(rng):

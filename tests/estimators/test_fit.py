@@ -149,7 +149,7 @@ def test_ctrl_c_leaves_the_best_model_so_far(monkeypatch):
     X, y, _ = wave(300)
     real = _coach.run_jobs
 
-    def interrupted(jobs, n_threads, on_progress):
+    def interrupted(jobs, n_threads, on_progress, deadline=None):
         def tell(job, progress):
             if job.options.n_steps > 200:
                 raise KeyboardInterrupt

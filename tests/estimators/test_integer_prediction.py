@@ -110,7 +110,7 @@ def test_any_network_gives_its_integers(seed, n):
 def test_categories_of_very_many_labels_need_no_large_table(monkeypatch):
     rng = np.random.default_rng(1)
     labels = tuple(f"town {i}" for i in range(30_000))
-    column = FixedCategory("town", labels, rng.integers(-500, 500, (len(labels) + 2, 3)))
+    column = FixedCategory("town", labels, rng.integers(-500, 500, (len(labels) + 2, 5)))
     inputs = FixedInputs((column, FixedNumeric("x", tuple(taking_turns(rng)))))
     trunk = random_trunk(rng, inputs.starts[-1], (0,))
     network = FixedPointNetwork(FORMAT, inputs, ((trunk,),), [1 << SHIFT], FixedLink(None, 4, 0, 0))

@@ -88,3 +88,14 @@ def test_what_goes_wrong_names_the_file_and_leaves_none(regressor, rows, tmp_pat
     with pytest.raises(InputError, match=r"p.parquet could not be: .*No space left on device"):
         regressor.predict_stream(folder, out)
     assert not list(out.parent.iterdir())
+
+
+def test_an_infinite_value_is_named_by_its_row_in_the_file(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=10_000)
+    model = MonotonicRegressor(monotonic_cst={"x": 1}, max_iter=2, random_state=0).fit(pa.table({"x": x}), x)
+    x[9000] = np.inf
+    pq.write_table(pa.table({"x": x}), tmp_path / "a.parquet", row_group_size=777)
+    for exact in (False, True):
+        with pytest.raises(InputError, match="row 9000 of column 'x'"):
+            model.predict_stream(tmp_path / "a.parquet", tmp_path / "b.parquet", exact=exact)

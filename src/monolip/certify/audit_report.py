@@ -152,14 +152,16 @@ class AuditReport:
 
     def _headline(self) -> str:
         if not self.violated:
-            verdict = "no violation found"
+            silent = sum(feature.share_affected != feature.share_affected for feature in self.features)
+            verdict = "no violation found" + (f", {silent} of {len(self.features)} not searched" if silent else "")
         elif self.beyond_rounding:
             verdict = f"VIOLATED, worst drop {self.worst_drop:.3g}"
         else:
             verdict = f"violated by rounding only, worst drop {self.worst_drop:.3g}"
-        later = f", {self.later_evaluations:,} more to shrink what was found" if self.violations else ""
+        what = "to shrink what was found and draw it" if self.violations else "to draw curves"
+        later = f", {self.later_evaluations:,} more {what}" if self.later_evaluations else ""
         return (
-            f"Audit of {self.model}: {verdict} ({self.pairs:,} pairs from {self.n_rows:,} rows, "
+            f"Audit of {self.model}: {verdict} ({self.pairs:,} pairs from {self.n_rows:,} row{'s'[: self.n_rows != 1]}, "
             f"{self.evaluations:,} evaluations{later}, {self.seconds:.1f} s, seed {self.seed})"
         )
 

@@ -25,6 +25,7 @@ IntArray = NDArray[np.int64]
 Judged = tuple[FloatArray, FloatArray]
 
 _POOL, _KEPT, _ZOOMS = 64, 40, 3
+_GRADIENTS = 4  # for each row that is bred
 _OTHERS = 4  # columns without a direction that are moved in one generation
 _LARGEST_GRID, _AROUND = 256, 45  # values of the common grid; those around a row's own and of the zooms
 
@@ -38,6 +39,7 @@ class Budget:
     evaluations: int = 0
     started: float = field(default_factory=time.perf_counter)
     out_of_time: bool = False
+    turn_ends: int | None = None  # evaluations after which it is another feature's turn
 
     @property
     def seconds(self) -> float:
@@ -45,7 +47,13 @@ class Budget:
 
     @property
     def left(self) -> int:
-        return self.max_evaluations - self.evaluations
+        """Evaluations until the end, or the end of the turn."""
+        return (self.max_evaluations if self.turn_ends is None else self.turn_ends) - self.evaluations
+
+    def give_turn(self, n_waiting: int) -> None:
+        """A fair share of what is left to one of the features that are waiting."""
+        self.turn_ends = None
+        self.turn_ends = self.evaluations + self.left // n_waiting
 
     def is_spent(self, needed: int = 1) -> bool:
         """Whether there is no time left, or not so many evaluations."""
@@ -204,11 +212,13 @@ class Search:
 
     def _steepest(self, feature: Feature, rows: Rows, n: int) -> Rows:
         """Of four times as many mixtures of rows, those whose gradient points the wrong way the most."""
-        many = Rows.of(self.rng.integers(self.table.n_rows, size=3 * n), self.table.n_columns)
+        strangers = (_GRADIENTS - 1) * n
+        many = Rows.of(self.rng.integers(self.table.n_rows, size=strangers), self.table.n_columns)
         swap = self.rng.random(many.parents.shape) < 0.3
         mixed = np.where(swap, self.rng.integers(self.table.n_rows, size=swap.shape), many.parents)
         rows = Rows(np.vstack([rows.parents, mixed]), np.vstack([rows.moved, many.moved]))
         assert self.scorer.gradient is not None
+        self.budget.evaluations += len(rows.parents)
         slopes = np.asarray(self.scorer.gradient(self.build(rows).native), dtype=np.float64)
         slopes = slopes.reshape(len(rows.parents), -1, self.table.n_columns)[:, :, feature.position]
         wrong = np.max(-slopes * self.signs[feature.position][: slopes.shape[1]], axis=1)
@@ -220,13 +230,16 @@ class Search:
         order = list(self.features.values())
         share = self.budget.left // (n_rounds * len(order))
         n = max(len(rows), min(512, self.table.n_rows * 8))
+        bred = (2 if self.scorer.gradient is None else 2 + _GRADIENTS) * n
         for k in range(n_rounds):
-            for feature in order:
-                if self.budget.is_spent(2 * (n if k else len(rows))):
-                    return
+            for at, feature in enumerate(order):
+                self.budget.give_turn(len(order) - at)
+                if self.budget.is_spent(bred if k else 2 * len(rows)):
+                    continue
                 batch = Rows.of(rows, self.table.n_columns) if k == 0 else self.children(feature, n)
                 size = int(np.clip(share // len(batch.parents) - _AROUND, 16, _LARGEST_GRID))
                 self.round(feature, batch, size, of_data=k == 0)
+        self.budget.turn_ends = None
 
 
 def _thinned(values: FloatArray, count: int) -> FloatArray:

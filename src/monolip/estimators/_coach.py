@@ -67,15 +67,11 @@ class Coach:
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def is_out_of_time(self) -> bool:
-        """By the deadline, or by Ctrl-C."""
-        return self.interrupted or not self.has_time_for(0.0)
-
-    def has_time_for(self, seconds: float) -> bool:
-        """Whether what takes so long would end before the deadline."""
+    def is_out_of_time(self, seconds: float = 0.0, *, wanted: bool = False) -> bool:
+        """By the deadline, for what takes so many seconds, or by Ctrl-C. wanted: it is left out then, which is told."""
         late = self.deadline is not None and time.perf_counter() + seconds >= self.deadline
-        self.short_of_time |= late  # who asks leaves it out then
-        return not late
+        self.short_of_time |= late and wanted
+        return self.interrupted or late
 
     @property
     def spent(self) -> float:
@@ -84,14 +80,13 @@ class Coach:
 
     def _results(self, jobs: Sequence[Job]) -> list[TrainingResult]:
         """Of trainings that are entered into the history."""
-        results = run_jobs(jobs, self.n_threads, self.on_progress)
+        results = run_jobs(jobs, self.n_threads, self.on_progress, self.deadline)
         self.interrupted |= any(result.stopped == "interrupted" for result in results)
         self.short_of_time |= any(result.stopped == "time" for result in results)
         self.history += [entry(job, result) for job, result in zip(jobs, results, strict=True)]
         return results
 
     def _job(self, climber: Climber, number: int, rung: Rung) -> Job:
-        left = None if self.deadline is None else max(1e-3, self.deadline - time.perf_counter())
         options = TrainingOptions(
             n_steps=rung.steps,
             batch_size=self.batch_size,
@@ -99,7 +94,6 @@ class Coach:
             slope_decay=rung.decay,
             initial_slope=STEEP if climber.anchored.start is None else FLAT,
             n_snapshots=1,
-            time_limit=left,
             seed=(self.seed + 7919 * climber.member + 104729 * number) % 2**31,
         )
         start = climber.networks[-1]

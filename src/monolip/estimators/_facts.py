@@ -62,7 +62,7 @@ class Facts:
 
 def told_members(history: Iterable[Mapping[str, Any]]) -> int:
     """Members that a history tells of: those that stayed at their starts where it names them, else all trained ones."""
-    every = [entry for entry in history if "member" in entry]  # a stretch of a stream is of all of them
+    every = [entry for entry in history if isinstance(entry.get("member"), int)]  # stretches of a stream are of all
     return len({entry["member"] for entry in [*filter(_stays, every)] or every})
 
 

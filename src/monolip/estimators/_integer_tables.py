@@ -39,7 +39,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-MOST_NUMBERS = 2**18  # of the lines of a category: one of very many labels has few model columns, which stay products
+FEW_PRODUCTS = 3  # of a category take no longer than its line
+MOST_NUMBERS = 2**19  # in lines, and categories stay products: those of very many labels have few model columns
 # columns of IntegerTables.columns and of IntegerTables.terms
 KNOTS_AT, N_KNOTS, HAS_RULE, FIRST_TERM, END_TERM = range(5)
 PIECES_AT, SLOT, LINES_AT = range(3)
@@ -92,10 +93,10 @@ class _Tables:
 
     def add_category(self, column: FixedCategory, weight: IntArray) -> None:
         """weight: (units, model columns)."""
-        first = len(self.terms)
-        if len(column.table) * len(weight) <= MOST_NUMBERS:
+        first, n_labels = len(self.terms), len(column.table)
+        if column.n_model > FEW_PRODUCTS and _size(self.bases) + n_labels * len(weight) <= MOST_NUMBERS:
             added = column.table @ weight.T
-            self._add_lines(np.zeros((len(added), PIECE)), added, np.zeros_like(added))
+            self._add_lines(np.zeros((n_labels, PIECE)), added, np.zeros_like(added))
         else:
             for values, own in zip(column.table.T, weight.T, strict=True):
                 self._add_product(np.stack([0 * values, values, 0 * values, values], axis=1), own)
@@ -137,12 +138,13 @@ class _Tables:
         self._add_lines(moving, still.T @ weight.T + (0 if also is None else also), slopes)
 
     def _add_lines(self, pieces: FloatArray, bases: IntArray, slopes: IntArray) -> None:
-        """Of each place: the piece of X, and (places, units) P and W; equal lines are kept once."""
-        distinct, number = np.unique(np.hstack([bases, slopes]), axis=0, return_inverse=True)
-        n_units = bases.shape[1]
+        """Of each place: the piece of X, and (places, units) P and W; a line like the one before is kept once."""
+        n_units, lines = bases.shape[1], np.hstack([bases, slopes])
+        new = np.concatenate([[True], (lines[1:] != lines[:-1]).any(axis=1)])
+        distinct, number = lines[new], np.cumsum(new) - 1
         self.terms.append((_size(self.pieces), len(self.lines), _size(self.lines)))
         self.pieces.append(pieces)
-        self.lines.append(_size(self.bases) + number.reshape(-1) * n_units)
+        self.lines.append(_size(self.bases) + number * n_units)
         self.bases.append(distinct[:, :n_units])
         self.slopes.append(distinct[:, n_units:])
 

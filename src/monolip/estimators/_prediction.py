@@ -119,7 +119,8 @@ class Predictor:
     ) -> tuple[FloatArray, tuple[int, int]]:
         """Rows start .. stop as one flat array with (row, column) strides; categories as row numbers of their table."""
         if table.matrix is not None and len(self.inputs.numeric) == self.inputs.n_raw:
-            return table.matrix[start:stop].reshape(-1), (table.matrix.shape[1], 1)
+            part = table.matrix[start:stop]  # kernels are compiled for arrays that can be written to
+            return (part if part.flags.writeable else part.copy()).reshape(-1), (part.shape[1], 1)
         raw = np.empty((len(table.columns), stop - start))
         for i, column in enumerate(self.inputs.columns):
             if isinstance(column, CategoryColumn):

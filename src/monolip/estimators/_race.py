@@ -65,7 +65,7 @@ def better_path(
     gains = goes_on and few.recipe.jury.gained_much(RUNGS, EARNED)
     if not gains and (few.recipe.misfit is None or not few.recipe.misfit.bends()):
         return few
-    if not few.recipe.coach.has_time_for(LONGER * (time.perf_counter() - begun)):
+    if few.recipe.coach.is_out_of_time(LONGER * (time.perf_counter() - begun), wanted=True):
         return few
     try:
         many = _other_path(few, more, learn, make)
@@ -90,4 +90,4 @@ def _other_path(
         return None
     many = make(inputs)
     many.recipe.climb(RUNGS)
-    return None if many.recipe.coach.is_out_of_time() else many
+    return None if many.recipe.coach.is_out_of_time(wanted=True) else many

@@ -98,8 +98,8 @@ class Recipe:
         chosen = self._chosen(climbed if self.folds is None else self.jury.best(), climbed)
         if climbed < self._length and self._is_finished(chosen.rung):  # else nothing is left of the passes asked for
             self._finish(self.probes, chosen)
-        more = [] if self.coach.is_out_of_time() else self.more(chosen, len(self.probes))
-        return chosen, self.probes + more
+        follow = len(self.probes) < self.n_members and not self.coach.is_out_of_time(wanted=True)
+        return chosen, self.probes + (self.more(chosen, len(self.probes)) if follow else [])
 
     def climb(self, until: int) -> bool:
         """Start, and train from rung to rung until the hold-out loss falls no more, `until` of them at most.
@@ -119,13 +119,14 @@ class Recipe:
     def _climb_one(self, number: int) -> None:
         if number == DISAGREE and number < self._judged:
             self._join()
-        if number < self._judged and not self.coach.is_out_of_time():
+        if number < self._judged and not self.coach.is_out_of_time(wanted=True):
             with self.coach.interruptible():
                 self._train(self.probes, number)
                 if self.folds is not None:
                     self.jury.hear(self.probes)
         done = self.folds is not None and self._climbed > 0 and (self.jury.is_done() or self._is_noise())
-        self.ended = done or self.coach.is_out_of_time() or self._climbed <= number
+        left = not done and self._climbed < self._judged
+        self.ended = done or self.coach.is_out_of_time(wanted=left) or self._climbed <= number
         if not self.ended and self._climbed == self._judged:
             self.ended = not self._earns_more()
 
@@ -143,14 +144,14 @@ class Recipe:
         """Members that disagree much are joined by others, who climb as far as they did; then all of them judge."""
         if self.folds is None or self.most_members <= self.n_members or self.jury.disagreement(self.probes) < APART:
             return
-        if not self.coach.has_time_for(PATIENT * self.coach.spent):
+        if self.coach.is_out_of_time(PATIENT * self.coach.spent, wanted=True):
             return
         climbed, before, self.n_members = self._climbed, self.n_members, self.most_members
         with self.coach.interruptible():
             joining = self._start(range(before, self.n_members), judged=True)[0]
             for number in range(climbed):
                 self._train(joining, number)
-        if self.coach.is_out_of_time():
+        if self.coach.is_out_of_time(wanted=True):
             self.n_members = before  # who came only part of the way would spoil the others
             return
         self.probes, quiet = self.probes + joining, self.jury.quiet
@@ -193,7 +194,7 @@ class Recipe:
 
     def _finish(self, climbers: Sequence[Climber], chosen: Chosen) -> None:
         """Once more with all rows. What was cut short is thrown away: the best rung was judged, it was not."""
-        if chosen.rung == 0 or self.coach.is_out_of_time():
+        if chosen.rung == 0 or self.coach.is_out_of_time(wanted=True):
             return
         last, start = (chosen.rung - 1,) * 2 if chosen.further is None else (chosen.further, chosen.rung)
         with self.coach.interruptible():
@@ -211,7 +212,7 @@ class Recipe:
         climbers, _ = self._start(range(start, self.n_members), judged=False)
         for number in range(chosen.rung):
             self._train(climbers, number)
-            if self.coach.is_out_of_time() and number + 1 < chosen.rung:
+            if number + 1 < chosen.rung and self.coach.is_out_of_time(wanted=True):
                 return []  # members that came only part of the way would spoil the others
         if chosen.further is not None and climbers:
             self._finish(climbers, chosen)

@@ -59,9 +59,14 @@ def learn_schema(table: RawTable, categorical_features: Any) -> Schema:
         listed = order if order is not None else declared
         if order is not None:
             _refuse_foreign_order(column, order)
-        categories.append(tuple(plain_label(c) for c in listed) if listed is not None else _observed(column))
+        categories.append(tuple(map(_label, listed)) if listed is not None else _observed(column))
         ordered.append(listed is not None)
     return Schema(table.names, table.named, tuple(categories), tuple(ordered))
+
+
+def _label(label: Any) -> Any:
+    plain = plain_label(label)
+    return plain + 0.0 if isinstance(plain, float) else plain  # -0.0 is no other label than 0.0
 
 
 def need_names(given: Any, what: str, names: tuple[str, ...], named: bool) -> None:

@@ -34,6 +34,7 @@ class RawTable:
     named: bool
     n_rows: int
     matrix: NDArray[np.float64] | None = None  # the same values, where they came as one C-contiguous array
+    before: int = 0  # rows of their file before these
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,11 +106,11 @@ def _refuse_rows(X: Any, frame: Any) -> None:
             raise InputError(f"X is a table, rows by columns; got a {kind}; {remedy}.")
 
 
-def refuse_infinite(table: RawTable, before: int = 0) -> None:
-    """Numbers are finite or missing; the message names row and column. before: rows of a file before these."""
+def refuse_infinite(table: RawTable) -> None:
+    """Numbers are finite or missing; the message names row and column."""
     for column in table.columns:
         if column.is_numeric and np.isinf(column.values).any():
-            row = before + int(np.argmax(np.isinf(column.values)))
+            row = table.before + int(np.argmax(np.isinf(column.values)))
             raise InputError(
                 f"inputs must be finite or missing (NaN); got infinity in row {row} of column {column.name!r} (inf, or "
                 "a value too large for float64); replace infinite values."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from monolip.estimators._watching import watcher
 
 __all__ = ["Job", "entry", "run_jobs"]
 
+SHORTEST = 1e-3  # seconds: a training takes a step at least
 OnProgress = Callable[["Job", Progress], None]
 
 
@@ -52,8 +54,13 @@ def entry(job: Job, result: TrainingResult) -> dict[str, object]:
     }
 
 
-def run_jobs(jobs: Sequence[Job], n_threads: int, on_progress: OnProgress | None) -> list[TrainingResult]:
-    """Results in the order of jobs; threads change no bit. Ctrl-C ends all of them with their best so far."""
+def run_jobs(
+    jobs: Sequence[Job], n_threads: int, on_progress: OnProgress | None, deadline: float | None = None
+) -> list[TrainingResult]:
+    """Results in the order of jobs; threads change no bit. Ctrl-C ends all of them with their best so far.
+
+    deadline: time.perf_counter() at which the last of them ends; the time until then is shared out.
+    """
     stop, watching = Event(), watcher()
     if watching is not None:
         on_progress = watching.progress
@@ -61,13 +68,17 @@ def run_jobs(jobs: Sequence[Job], n_threads: int, on_progress: OnProgress | None
         members = tuple(job.member for job in jobs)
         jobs = [replace(job, together=members) for job in jobs]
 
-    def work(job: Job) -> TrainingResult:
+    def work(job: Job, turns: int) -> TrainingResult:
+        """turns: trainings that this thread does one after the other, this one first."""
         known = None if watching is None else watching.find(job)
         if known is not None:
             return known
         tell = None if on_progress is None else lambda progress: on_progress(job, progress)
+        options = job.options
+        if deadline is not None:
+            options = replace(options, time_limit=max(SHORTEST, (deadline - time.perf_counter()) / turns))
         result = train(
-            job.problem, job.options, index=job.index, holdout=job.holdout, start=job.start, on_progress=tell, stop=stop
+            job.problem, options, index=job.index, holdout=job.holdout, start=job.start, on_progress=tell, stop=stop
         )
         if result.stopped == "interrupted":
             stop.set()  # Ctrl-C reaches one training only; the user meant all
@@ -75,10 +86,11 @@ def run_jobs(jobs: Sequence[Job], n_threads: int, on_progress: OnProgress | None
             watching.keep(job, result)
         return result
 
+    turns = [-(-left // max(1, n_threads)) for left in range(len(jobs), 0, -1)]
     if n_threads <= 1 or len(jobs) == 1:
-        return [work(job) for job in jobs]
+        return list(map(work, jobs, turns))
     with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(work, job) for job in jobs]
+        futures = [pool.submit(work, job, turn) for job, turn in zip(jobs, turns, strict=True)]
         try:
             return [future.result() for future in futures]
         except KeyboardInterrupt:  # it came to this thread, and no training knows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -91,7 +91,7 @@ def read_batch(rows: Any, first: int, layout: Layout, kinds: dict[str, str], pat
     with _naming(path):
         target = target_values(rows.column(layout.target), layout)
         table = _features(rows, layout, kinds)
-        refuse_infinite(table, before)
+        refuse_infinite(replace(table, before=before))
         weight = _numbers(rows, layout.weight, "sample_weight", 1.0)
         if (weight < 0).any():
             raise InputError(f"sample weights are at least 0; got {weight.min():g}; drop those rows.")

@@ -95,11 +95,13 @@ def _refuse_mixes(model: Any, keep: Sequence[str], offset: str | None, exact: bo
 
 
 def _tables(files: Source, wanted: list[str], names: list[str]) -> Iterator[tuple[Any, RawTable, str]]:
+    last, before = None, 0
     for group, rows in read_groups(files, wanted, BATCH_ROWS):
-        path = files.path(group)
+        path, before = files.path(group), before if group is last else files.row(group)
         with _naming(path):
             columns = tuple(raw_column(rows.column(name), name, files.kinds[name]) for name in names)
-        yield rows, RawTable(columns, True, rows.num_rows), path
+        yield rows, RawTable(columns, True, rows.num_rows, before=before), path
+        last, before = group, before + rows.num_rows
 
 
 def _answers(
