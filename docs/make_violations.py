@@ -48,13 +48,12 @@ def part() -> str:
     results = content["results"]
     points = results["compas"]["points"]
     return f"""
-`MONOLIP_DATA=FOLDER python benchmarks/violations.py` makes everything below, in about {minutes(results):.0f} minutes of one core
-beside the fits (`--only peers` makes one section anew, so the command in `benchmarks/results/violations.json` is that of
-the section that was run last).
+`MONOLIP_DATA=FOLDER python benchmarks/violations.py` makes everything below, in about {minutes(results):.0f} minutes
+of one core beside the fits. `--only peers` makes one section anew, so the command in
+`benchmarks/results/violations.json` is that of the section that was run last.
 
-Default settings of each library, the concrete data set (strength rises with cement and
-age, falls with water; a third of the strengths each for three classes, audited for the highest), half a million
-evaluations each:
+Default settings of each library, the concrete data set (strength rises with cement and age, falls with water; a third
+of the strengths each for three classes, audited for the highest), half a million evaluations each:
 
 {peers(results["peers"])}
 
