@@ -82,7 +82,11 @@ def _verdict(results: dict[str, Any]) -> str:
     if not trees or "monolip" not in overall:
         return ""
     peer = max(trees, key=lambda n: overall[n]["ours_over_it"])
-    lost = [n for n, e in sets.items() if e["contestants"][peer]["ours_over_it"] > 1.02]
+    lost = []
+    for tree in trees:
+        ratios = {n: e["contestants"][tree]["ours_over_it"] for n, e in sets.items()}
+        behind = ", ".join(f"{n} {r:.3f}" for n, r in ratios.items() if r > 1.02) or "none"
+        lost.append(f"{who[tree]['label']} ({behind})")
     ranks = {n: o["mean_rank"] for n, o in overall.items() if o["mean_rank"] and who[n]["family"] != "ours"}
     place = 1 + sum(rank < overall["monolip"]["mean_rank"] for rank in ranks.values())
     spread = results["seed_spread"]
@@ -90,8 +94,9 @@ def _verdict(results: dict[str, Any]) -> str:
     return (
         f"The default is number {place} by mean rank (our other rows not counted). By geometric-mean error the best "
         f"boosted-tree model is {who[peer]['label']}: our "
-        f"error is {overall[peer]['ours_over_it']:.3f} of its error; lost by more than 2 %: "
-        f"{', '.join(lost) or 'none'}.{seeds}"
+        f"error is {overall[peer]['ours_over_it']:.3f} of its error "
+        f"({overall[peer]['ours_over_it_without_our_best_set']:.3f} without our best data set). Lost by more than 2 %, "
+        f"our error over theirs (geometric mean of the folds): {'; '.join(lost)}.{seeds}"
     )
 
 
@@ -125,13 +130,16 @@ def _errors_by_set(results: dict[str, Any], table: Table) -> str:
 def random_tables(data: dict[str, Any]) -> str:
     found = data["results"]
     wrong = ", ".join(f"table {row['number']} ({'; '.join(row['wrong'])})" for row in found["wrong"]) or "none"
-    worse = ", ".join(map(str, found["worse_than_constant"])) or "none"
+    numbers = ", ".join(map(str, found["worse_than_constant"]))
+    count = len(found["worse_than_constant"])
+    many = "s" * (count > 1)
+    worse = f"{count} table{many} of {found['tables']} (number{many} {numbers})" if count else "none"
     return f"""## Random tables
 
 `{data["command"]}`: {found["tables"]} tables with scales from 1e-9 to 1e9, heavy tails, missing, constant and copied
 columns, promises the data contradict, many categories, few rows. Failed, not finite, too slow or a promise broken
-(one-ulp to huge steps): {wrong}. Worse than a constant on new rows by a quarter and beyond chance: {worse}. Fit: median
-{found["fit_s_median"]:.2f} s of processor time, longest {found["fit_s_largest"][1]:.1f} s."""
+(one-ulp to huge steps): {wrong}. Worse than a constant on new rows by a quarter and beyond chance:
+{worse}. Fit: median {found["fit_s_median"]:.2f} s of processor time, longest {found["fit_s_largest"][1]:.1f} s."""
 
 
 def fit_time(data: dict[str, Any], table: Table, figure_exists: bool) -> str:

@@ -1,4 +1,4 @@
-"""The tables of docs/streaming.md and docs/howto/gpu.md, search.md and distributed.md, from benchmarks/results.
+"""Numbers of docs/streaming.md, fixed_point.md and howto/gpu.md, search.md, distributed.md, from benchmarks/results.
 
 python docs/scale_tables.py        rewrites what stands between <!-- name --> and <!-- /name -->
 """
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent
@@ -117,6 +118,26 @@ def _disk(r: dict[str, Any]) -> str:
     return f"{said} That is {times:.1f} times as long as the disk needs: {bound} set the pace."
 
 
+def fixed_point(data: dict[str, Any]) -> str:
+    """What integers cost, in words: the smallest and the largest change of a test error."""
+    found = data["results"]
+    runs = [r[preset] for r in found.values() for preset in ("wide", "narrow")]
+    steps, wrong = sum(run["steps"] for run in runs), sum(run["wrong"] for run in runs)
+    same = "all carriers gave the same bits" if all(run["same_bits"] for run in runs) else "carriers differed"
+    narrow = sorted((100 * r["narrow"]["loss"], name) for name, r in found.items())
+    (low, least), (high, most) = narrow[0], narrow[-1]
+    return fill(
+        f"What it costs, on the {len(found)} sets of the suite with default estimators "
+        "([benchmarks](benchmarks.md#what-integers-cost)): `wide` changes the test error by at most "
+        f"{100 * max(abs(r['wide']['loss']) for r in found.values()):.5f} %, `narrow` by {low:+.2f} % ({least}) to "
+        f"{high:+.2f} % ({most}), {median(abs(loss) for loss, _ in narrow):.3f} % in the median either way; of "
+        f"{steps / 1e6:.0f} million steps of promised features, by one ulp and more, {wrong or 'none'} went the wrong "
+        f"way, and {same}.",
+        120,
+        break_on_hyphens=False,
+    )
+
+
 def _two_digits(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
@@ -130,6 +151,7 @@ BLOCKS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "gpu_widths": ("howto/gpu.md", "gpu_training", gpu_widths),
     "search_rate": ("howto/search.md", "search_rate", search_rate),
     "scale": ("streaming.md", "scale", scale),
+    "fixed_point": ("fixed_point.md", "fixed_point", fixed_point),
     "ray_scaling": ("howto/distributed.md", "ray_scaling", ray_scaling),
 }
 

@@ -28,7 +28,7 @@ from monolip.estimators.stream.source import Source
 
 __all__ = ["carry_out_stream"]
 
-JUDGED_ROWS = 2**16  # held out at most, and as many of the others for the baseline and the remarks
+JUDGED_ROWS = 2**16  # held out at most on average, and as many of the others for the baseline and the remarks
 _WORDS = {
     "leave it out by features=": "leave it out by --drop",
     "is of another random_state": "is of another --seed",

@@ -180,7 +180,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     ) -> int:  # fmt: skip
         """Predict files row by row, in their order, into one Parquet file that appears whole; the number of rows.
 
-        keep: columns to repeat, such as an identifier. exact: predict with the deployed integers, about twice as fast.
+        keep: columns to repeat, such as an identifier. exact: predict with the deployed integers: about twice as fast
+        for numbers with 8 bins a feature, seven times with 64 bins, hardly faster with text columns.
         Columns written: prediction, and P(class) of each class.
         """
         from monolip.estimators.stream.scoring import predict_stream

@@ -167,7 +167,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     def predict_proba(self, X: Any, offset: Any = None, exact: bool = False) -> FloatArray:
         """Probabilities, shape (n, n_classes), each monotone bit for bit where that is promised.
 
-        exact: by the fixed-point network (docs/fixed_point.md), which gives the same bits in every runtime.
+        exact: by the fixed-point network (docs/fixed_point.md), which gives the same bits in every runtime. Rows then
+        add up to 1 within 4e-6 only (2e-6 for two classes): divide them by their sums for log_loss. Directions and the
+        ranks of rows by one class are unaffected.
         """
         if exact:
             network, integers = self._evaluate_exact(X, offset)
