@@ -159,9 +159,10 @@ class AuditReport:
         else:
             verdict = f"violated by rounding only, worst drop {self.worst_drop:.3g}"
         what = "to shrink what was found and draw it" if self.violations else "to draw curves"
+        rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
         later = f", {self.later_evaluations:,} more {what}" if self.later_evaluations else ""
         return (
-            f"Audit of {self.model}: {verdict} ({self.pairs:,} pairs from {self.n_rows:,} row{'s'[: self.n_rows != 1]}, "
+            f"Audit of {self.model}: {verdict} ({self.pairs:,} pairs from {rows}, "
             f"{self.evaluations:,} evaluations{later}, {self.seconds:.1f} s, seed {self.seed})"
         )
 
