@@ -10,6 +10,8 @@ import pytest
 from monolip.cli._data import read_data
 from monolip.errors import InputError
 
+from ..estimators.streams import rot
+
 pa = pytest.importorskip("pyarrow")
 
 
@@ -29,6 +31,17 @@ def test_views_and_runs_are_unpacked(tmp_path: Path) -> None:
     assert read.schema.types == [pa.float64(), pa.string(), pa.string()]
     assert read.column("number").to_pylist() == [1.0, 1.0, 2.0, None]
     assert read.column("word").to_pylist() == ["u", "u", "v", "v"]
+
+
+def test_a_page_that_differs_from_its_checksum_is_refused(tmp_path: Path) -> None:
+    path, parquet = tmp_path / "t.parquet", pytest.importorskip("pyarrow.parquet")
+    table, plain = pa.table({"a": [float(k) for k in range(50)]}), {"compression": "none", "use_dictionary": False}
+    parquet.write_table(table, path, write_page_checksum=True, **plain)
+    assert read_data(path).equals(table)
+    rot(path)
+    assert not parquet.read_table(path).equals(table)
+    with pytest.raises(InputError, match=r"t.parquet could not be read as one: .*CRC .*; replace it by a whole copy\."):
+        read_data(path)
 
 
 def test_a_foreign_model_that_repeats_a_name_is_refused() -> None:

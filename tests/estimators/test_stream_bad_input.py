@@ -18,7 +18,7 @@ from monolip.errors import CheckpointError, InputError, MissingExtraError  # noq
 from monolip.estimators import checkpoint as checkpoints  # noqa: E402
 from monolip.estimators.stream import fitting  # noqa: E402
 
-from .streams import numbers, shrink, write  # noqa: E402
+from .streams import numbers, rot, shrink, write  # noqa: E402
 
 
 def model(**more):
@@ -64,6 +64,20 @@ def test_a_file_that_was_cut_off(folder, keep):
     path = folder / "part-2.parquet"
     path.write_bytes(path.read_bytes()[:keep])
     refused(folder, r"part-2.parquet cannot be read: ")
+
+
+def test_a_page_that_differs_from_its_checksum(folder, tmp_path):
+    known, path = model().fit_stream(folder, "y"), folder / "part-1.parquet"
+    plain = {"compression": "none", "use_dictionary": False}
+    pq.write_table(pq.read_table(path), path, write_page_checksum=True, **plain)
+    model().fit_stream(folder, "y")
+    rot(path)
+    changed = pq.read_table(path)  # a reader that does not compare sees another number
+    refused(folder, r"part-1.parquet cannot be read: .*CRC checksum verification failed.*; replace it")
+    with pytest.raises(InputError, match=r"part-1.parquet cannot be read: .*CRC checksum"):
+        known.predict_stream(folder, tmp_path / "out.parquet")
+    pq.write_table(changed, path, **plain)  # without checksums nobody can know: as streaming.md says
+    assert known.predict_stream(folder, tmp_path / "out.parquet") == 300
 
 
 def test_a_column_missing_in_one_partition(folder):
