@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from monolip.cli._data import read_data
+from monolip.cli.predict import write_table
 from monolip.errors import InputError
 
 from ..estimators.streams import rot
@@ -50,3 +51,10 @@ def test_a_foreign_model_that_repeats_a_name_is_refused() -> None:
     table = pa.table({"a": [1.0], "b": [2.0]})
     with pytest.raises(InputError, match="features have distinct names"):
         audited_rows(SimpleNamespace(names=["a", "a"]), table, ())
+
+
+def test_a_name_in_capitals_is_the_same_ending(tmp_path: Path) -> None:
+    table = pa.table({"a": [1.0, 2.0]})
+    for name, magic in {"o.PARQUET": b"PAR1", "o.pq": b"PAR1", "o.Arrow": b"ARROW1", "o.csv": b'"a"\n'}.items():
+        write_table(table, tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(magic), name

@@ -6,6 +6,7 @@ import sys
 import warnings
 from copy import copy
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -180,11 +181,13 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     ) -> int:  # fmt: skip
         """Predict files row by row, in their order, into one Parquet file that appears whole; the number of rows.
 
-        keep: columns to repeat, such as an identifier. exact: predict with the deployed integers, about twice as fast.
-        Columns written: prediction, and P(class) of each class.
+        output: ends in .parquet or .pq. keep: columns to repeat, such as an identifier. exact: predict with the
+        deployed integers, about twice as fast. Columns written: prediction, and P(class) of each class.
         """
+        from monolip.estimators.stream._place import require_parquet
         from monolip.estimators.stream.scoring import predict_stream
 
+        require_parquet(Path(output))
         return predict_stream(self, source, output, keep=keep, offset=offset, exact=exact)
 
     @property

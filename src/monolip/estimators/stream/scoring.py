@@ -21,6 +21,7 @@ from monolip.estimators.stream._arrow import require_pyarrow
 from monolip.estimators.stream._batch import _naming, _numbers, raw_column
 from monolip.estimators.stream._listing import refuse_own_place
 from monolip.estimators.stream._one_type import kept_types
+from monolip.estimators.stream._place import require_folder
 from monolip.estimators.stream._schedule import prefetched, read_groups
 from monolip.estimators.stream.source import Source
 from monolip.input_columns import CategoryColumn
@@ -65,6 +66,7 @@ def predict_stream(
         raise InputError(f"predictions go into a file of their own; got {path}, which is read from; name another.")
     if not isinstance(source, Source):
         refuse_own_place(source, path)
+    require_folder(path)
     _refuse_mixes(model, keep, offset, exact)
     kinds = kept_types(files, list(dict.fromkeys(keep)))
     rows = prefetched(_tables(files, wanted, names), 4)
