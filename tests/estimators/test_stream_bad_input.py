@@ -18,7 +18,7 @@ from monolip.errors import CheckpointError, InputError, MissingExtraError  # noq
 from monolip.estimators import checkpoint as checkpoints  # noqa: E402
 from monolip.estimators.stream import fitting  # noqa: E402
 
-from .streams import numbers, rot, shrink, write  # noqa: E402
+from .streams import mixed, numbers, rot, shrink, write  # noqa: E402
 
 
 def model(**more):
@@ -200,6 +200,59 @@ def test_a_file_that_rots_during_the_fit_leaves_the_checkpoint_usable(begun):
         model(max_iter=2).fit_stream(folder, "y", checkpoint=kept)
     path.write_bytes(good)
     assert model(max_iter=2).fit_stream(folder, "y", checkpoint=kept).frozen_.digest == digest
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"monotonic_cst": {"a": 1, "city": 1}}, "a direction needs an order; 'city' is an unordered category"),
+        ({"monotonic_cst": {"A": 1}}, "got 'A'; the features are"),
+        ({"slopes": {"city": (0, 1)}}, "a category has no slope"),
+        ({"missing": {"city": "lowest"}}, "a lowest or highest value needs an order"),
+        ({"categorical_features": ["town"]}, "got 'town'"),
+        ({"categorical_features": {"city": ["Rome", "Oslo"]}}, "'Bonn' of column 'city' is not in it"),
+    ],
+)
+def test_wrong_arguments_leave_no_checkpoint(wrong, words, monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    folder, kept = write(tmp_path / "d", mixed(3000)), tmp_path / "c"
+    if "is not in it" not in words:  # of which a pass has to tell
+        monkeypatch.setattr(fitting, "read_stretches", lambda *a: pytest.fail("the stream was read"))
+    fit = {"target": "y", "features": ["a", "b", "city"], "checkpoint": kept}
+    right = {"monotonic_cst": {"a": 1}, "hidden_layer_sizes": (8,), "random_state": 0, "max_iter": 1}
+    with pytest.raises(ValueError, match=re.escape(words)):
+        MonotonicRegressor(**right | wrong).fit_stream(folder, **fit)
+    assert not kept.exists()
+
+
+def test_wrong_promises_of_classes(monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    rows, kept = mixed(3000), tmp_path / "c"
+    rows["y"] = np.where(rows["y"] > 1, "high", np.where(rows["y"] > -1, "mid", "low"))
+    folder, right = write(tmp_path / "d", rows), {"hidden_layer_sizes": (8,), "random_state": 0, "max_iter": 1}
+    fit = {"target": "y", "features": ["a", "city"], "checkpoint": kept}
+    for wrong in ({"a": {"hi": 1}}, {"city": {"high": 1}}, {"a": 1}):  # the first and last take a pass
+        with pytest.raises(ValueError, match=r"class|order"):
+            MonotonicClassifier(monotonic_cst=wrong, **right).fit_stream(folder, **fit)
+        assert not kept.exists()
+    order = {"city": ["Bonn", "Oslo", "Rome"]}
+    promise = {"a": {"high": 1, "low": -1}, "city": {"high": 0}}
+    MonotonicClassifier(monotonic_cst=promise, categorical_features=order, **right).fit_stream(folder, **fit)
+
+
+def test_an_error_before_anything_is_kept_leaves_no_folder_and_an_old_one_stays(folder, tmp_path):
+    kept = tmp_path / "c"
+    with pytest.raises(ValueError, match="got 'A'"):
+        MonotonicRegressor(monotonic_cst={"A": 1}, random_state=0).fit_stream(folder, "y", checkpoint=kept)
+    assert not kept.exists()
+    done = model(max_iter=1).fit_stream(folder, "y", checkpoint=kept)
+    before = sorted(path.name for path in kept.iterdir())
+    with pytest.raises(CheckpointError, match="of another monotonic_cst"):
+        MonotonicRegressor(monotonic_cst={"A": 1}, hidden_layer_sizes=(8,), random_state=0, max_iter=1).fit_stream(
+            folder, "y", checkpoint=kept
+        )
+    assert sorted(path.name for path in kept.iterdir()) == before
+    assert model(max_iter=1).fit_stream(folder, "y", checkpoint=kept).frozen_.digest == done.frozen_.digest
 
 
 def test_without_pyarrow_the_line_that_installs_it_is_told(monkeypatch, folder):

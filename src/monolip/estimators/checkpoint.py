@@ -77,7 +77,8 @@ class Checkpoint:
                 f"a checkpoint is a folder, made where there is none; {self.folder} is none and cannot be made: "
                 f"{error.strerror or error}; name another, or remove what is there."
             ) from error
-        if (self.folder / _HEAD).exists():
+        self.fresh = not (self.folder / _HEAD).exists()
+        if not self.fresh:
             self._require_same(_read_facts(self.folder / _HEAD))
         else:
             head = {"format": FORMAT, "version": VERSION, "facts": self.facts}
@@ -101,6 +102,14 @@ class Checkpoint:
         """Remove the files of this checkpoint, and the folder if nothing else lies in it."""
         remove_checkpoint(self.folder)
         return self
+
+    def withdraw(self, *, empty: bool = False) -> None:
+        """After an error: remove a checkpoint that this fit began, as no other fit could go on from it.
+
+        empty: only where nothing is kept in it. One that was there before stays.
+        """
+        if self.fresh and not (empty and self.exists(self.folder)):
+            self.discard()
 
     def find(self, job: Job) -> TrainingResult | None:
         path = self._path(job)

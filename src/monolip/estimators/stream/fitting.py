@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from monolip.errors import InputError
+from monolip.errors import InputError, MonolipError
 from monolip.estimators._coach import SHORT_OF_TIME
 from monolip.estimators._facts import Facts, staying_members
 from monolip.estimators._fitting import Settings
@@ -22,14 +22,14 @@ from monolip.estimators._freezing import freeze
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._progress import Display
 from monolip.estimators._promises import read_promises
-from monolip.estimators._schema import _wanted, learn_schema
-from monolip.estimators._tables import RawColumn, RawTable
+from monolip.estimators._schema import learn_schema
 from monolip.estimators._watching import Silence, watched_by
 from monolip.estimators.checkpoint import Checkpoint
 from monolip.estimators.stream import _state
 from monolip.estimators.stream._arrow import LABEL
 from monolip.estimators.stream._batch import Layout, _naming
 from monolip.estimators.stream._buffers import Buffers
+from monolip.estimators.stream._first_look import refuse_arguments, wanted_categories
 from monolip.estimators.stream._fit_facts import fit_facts
 from monolip.estimators.stream._members import pack_standing, unpack_standing
 from monolip.estimators.stream._plan import PER_BUFFER, Plan
@@ -85,14 +85,21 @@ def fit_stream(
     layout = Layout.of(files, target, features, sample_weight, offset, model._is_classifier, left_out)
     settings = model._settings()
     plan = Plan.of(files, len(layout.features), settings)
-    kept = None
+    kept, is_long = None, files.n_rows > plan.capacity
+    if is_long:
+        refuse_arguments(model, files, layout.features)
     if checkpoint is not None:
         told = None if watcher is None else watcher.update
         kept = Checkpoint(checkpoint, fit_facts(model, files, layout, plan, settings.seed), on_progress=told)
-    if files.n_rows > plan.capacity:
-        return _StreamFit(model, files, layout, settings, plan, kept, watcher).run()
-    with nullcontext() if kept is None else kept.watching():
-        return fit_whole(model, files, layout)
+    try:
+        if is_long:
+            return _StreamFit(model, files, layout, settings, plan, kept, watcher).run()
+        with nullcontext() if kept is None else kept.watching():
+            return fit_whole(model, files, layout)
+    except BaseException:
+        if kept is not None:
+            kept.withdraw(empty=True)  # nothing is lost with it
+        raise
 
 
 class _StreamFit:
@@ -112,13 +119,17 @@ class _StreamFit:
         sample, declared = self._pass()
         columns = Columns.of(sample, self.layout.features, declared)
         cells, extra = sampled_cells(sample)
-        target = self._target(cells, extra, sample)
-        table = columns.table(cells)
-        model = self.model
-        schema = learn_schema(columns.every_label(table, sample), model.categorical_features)
-        promises = read_promises(
-            schema, model.monotonic_cst, model.slopes, model.max_slope, model.missing, target.labels
-        )
+        table, model = columns.table(cells), self.model
+        try:
+            target = self._target(cells, extra, sample)
+            schema = learn_schema(columns.every_label(table, sample), model.categorical_features)
+            promises = read_promises(
+                schema, model.monotonic_cst, model.slopes, model.max_slope, model.missing, target.labels
+            )
+        except MonolipError:
+            if self.kept is not None:
+                self.kept.withdraw()  # of this pass with these arguments nothing can come
+            raise
         left = None if self.settings.max_time is None else max(1e-3, self.settings.max_time - self._seconds())
         settings = replace(self.settings, max_time=left)
         watching = nullcontext() if self.kept is None else self.kept.watching()
@@ -160,8 +171,7 @@ class _StreamFit:
         """Of each feature whether its values are labels, and what its type says of categories."""
         names, arrow = self.layout.features, self.files.arrow
         rows = next(iter(self.files.read(self.files.groups[0], list(names), self.plan.batch_rows)))
-        bare = RawTable(tuple(RawColumn(name, np.zeros(0)) for name in names), True, 0)
-        wanted = _wanted(self.model.categorical_features, bare)
+        wanted = wanted_categories(self.model, names)
         labelled = tuple(self.files.kinds[name] == LABEL or j in wanted for j, name in enumerate(names))
         declared = tuple(() if arrow.types.is_dictionary(rows.column(name).type) else None for name in names)
         return labelled, declared
