@@ -50,7 +50,7 @@ def test_a_foreign_model_that_repeats_a_name_is_refused() -> None:
 
     table = pa.table({"a": [1.0], "b": [2.0]})
     with pytest.raises(InputError, match="features have distinct names"):
-        audited_rows(SimpleNamespace(names=["a", "a"]), table, ())
+        audited_rows(SimpleNamespace(model=None, names=["a", "a"]), table, (), Path("t.csv"))
 
 
 def test_a_name_in_capitals_is_the_same_ending(tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ def predict_stream(
 
 def text_columns(model: Any) -> list[str]:
     """Columns of strings: a folder town=12 is a string to a model that has learned other towns too."""
-    columns = model.frozen_.inputs.columns
+    inputs = getattr(getattr(model, "frozen_", model), "inputs", None)  # an audited model may be of others
+    columns = getattr(inputs, "columns", ())
     return [c.name for c in columns if isinstance(c, CategoryColumn) and all(isinstance(v, str) for v in c.categories)]
 
 
