@@ -159,6 +159,8 @@ def test_a_table_is_no_source(folder):
     with pytest.raises(InputError, match="classes are whole numbers or strings; got double in column 'y'"):
         MonotonicClassifier().fit_stream(folder, "y")
     refused(folder, "a column is one feature, the target, .*; got 'y' twice", features=["a", "y"])
+    refused(folder, r"features= lists columns by name; got 'income'; write for example \['income'\]", features="income")
+    refused(folder, r"features= lists columns by name; got \[0, 1\]; write", features=[0, 1])
 
 
 @pytest.fixture

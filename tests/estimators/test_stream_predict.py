@@ -76,6 +76,10 @@ def test_what_goes_wrong_names_the_file_and_leaves_none(regressor, rows, tmp_pat
     pq.write_table(change, folder / "part-1.parquet")
     with pytest.raises(InputError, match="keep= or offset= names a column"):
         regressor.predict_stream(folder, out, keep=["nobody"])
+    with pytest.raises(InputError, match=r"keep= lists columns by name; got 'id'; write for example \['id'\]"):
+        regressor.predict_stream(folder, out, keep="id")
+    with pytest.raises(InputError, match="exact is True or False; got 'yes'; choose one"):
+        regressor.predict_stream(folder, out, exact="yes")
     with pytest.raises(InputError, match="which is read from; name another"):
         regressor.predict_stream(folder, folder / "part-0.parquet")
 

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
+from monolip.estimators._checks import flag
 from monolip.estimators._tables import read_table, refuse_infinite
 from monolip.estimators._targets import number_target
 
@@ -139,7 +140,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             of slopes= are clamped there four widths of their training data beyond it; compile_fixed_point(frozen_,
             input_ranges=) declares other ranges.
         """
-        if exact:
+        if flag("exact", exact):
             network, integers = self._evaluate_exact(X, offset)
             return network.link.apply(integers)
         f = self._evaluate(X, offset)

@@ -27,7 +27,7 @@ from monolip.estimators._watching import Silence, watched_by
 from monolip.estimators.checkpoint import Checkpoint
 from monolip.estimators.stream import _state
 from monolip.estimators.stream._arrow import LABEL
-from monolip.estimators.stream._batch import Layout, _naming
+from monolip.estimators.stream._batch import Layout, _naming, column_list
 from monolip.estimators.stream._buffers import Buffers
 from monolip.estimators.stream._first_look import refuse_arguments, wanted_categories
 from monolip.estimators.stream._fit_facts import fit_facts
@@ -80,6 +80,7 @@ def fit_stream(
         raise InputError("a stream is fitted as a whole; got warm_start=True; set it to False.")
     if checkpoint is not None and model.random_state is None:
         raise InputError("a checkpoint continues the same fit, so it needs a seed; got random_state=None; set it.")
+    features = None if features is None else column_list("features=", features)
     named = [n for n in (target, sample_weight, offset) if n is not None]
     files = source if isinstance(source, Source) else Source(source, None if features is None else [*features, *named])
     layout = Layout.of(files, target, features, sample_weight, offset, model._is_classifier, left_out)

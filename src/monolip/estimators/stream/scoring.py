@@ -14,11 +14,12 @@ from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted
 
 from monolip.errors import InputError
+from monolip.estimators._checks import flag
 from monolip.estimators._schema import _refuse_other_types
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import NO_OFFSET
 from monolip.estimators.stream._arrow import require_pyarrow
-from monolip.estimators.stream._batch import _naming, _numbers, raw_column
+from monolip.estimators.stream._batch import _naming, _numbers, column_list, raw_column
 from monolip.estimators.stream._listing import refuse_own_place
 from monolip.estimators.stream._one_type import kept_types
 from monolip.estimators.stream._place import require_folder
@@ -54,6 +55,8 @@ def predict_stream(
         True
     """
     check_is_fitted(model)
+    flag("exact", exact)
+    keep = column_list("keep=", keep)
     names, path = list(model._schema.names), Path(output)
     require_replaceable(path)
     wanted = list(dict.fromkeys([*names, *keep, *([] if offset is None else [offset])]))
