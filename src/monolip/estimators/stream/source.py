@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from monolip.errors import InputError
 from monolip.estimators.stream._arrow import LABEL, NOTHING, NUMBER, kind_of, open_parquet, refuse_file, require_pyarrow
-from monolip.estimators.stream._listing import ListedFile, list_files, listing_digest
+from monolip.estimators.stream._listing import ListedFile, list_files, listing
 from monolip.estimators.stream._partitions import are_whole, refuse_contradiction, value_of
 
 __all__ = ["Group", "Source"]
@@ -63,8 +63,9 @@ class Source:
         self._settle_partitions(frozenset(labels))
 
     @cached_property
-    def digest(self) -> str:
-        return listing_digest(self.files)
+    def listing(self) -> dict[str, str]:
+        """Of each file, in order, what tells it from another of its name."""
+        return listing(self.files)
 
     @property
     def columns(self) -> list[str]:
