@@ -99,7 +99,7 @@ def test_other_columns_and_files_are_named(tmp_path):
 
     def refuse(words, **more):
         given = {"source": folder, "target": "y", "features": ["a", "b"], "checkpoint": kept, **more}
-        ending = "; repeat the arguments it was begun with, or remove the folder to start afresh\\.$"
+        ending = "; repeat the arguments and files it was begun with, or remove the folder to start afresh\\.$"
         refused(words + ending, lambda: model().fit_stream(**given), CheckpointError)
 
     refuse("c is of another list of features: with 'b' then, without now", features=["a"])

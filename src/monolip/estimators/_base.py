@@ -167,7 +167,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         source: a file, a directory (key=value folders are columns), a glob, or a list of these. target, sample_weight,
         offset: names of columns; features: names of the others to learn from (None: all). checkpoint: a folder; the
         same call goes on from it after a kill, to the same bits. Up to 262,144 rows this is `fit`, bit for bit; beyond,
-        a fit of a random part is trained further on the stream, as long as rows held out say that it gains.
+        a fit of a random part is trained further on the stream, as long as rows held out say that it gains. With
+        verbose=1 batches read, trainings and buffers are told as they go, in lines where there is no terminal.
         """
         from monolip.estimators.stream.fitting import fit_stream
 

@@ -148,7 +148,7 @@ class Checkpoint:
             more = f" (and another {more})" if more else ""
             raise CheckpointError(
                 f"a checkpoint continues the same fit; {self.folder} is of another {name}: {pair}{more}; repeat the "
-                "arguments it was begun with, or remove the folder to start afresh."
+                "arguments and files it was begun with, or remove the folder to start afresh."
             )
 
 

@@ -48,7 +48,9 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             the one setting that costs reproducibility.
         warm_start: set before the first fit; fit again on the same rows with only n_estimators raised adds members
             (other rows, by a digest of X and y, are refused).
-        n_jobs: threads; changes no bit of the result. random_state: a seed. verbose: show progress.
+        n_jobs: threads; changes no bit of the result. random_state: a seed.
+        verbose: 1 shows every training with its hold-out loss on standard error: bars on a terminal, else plain lines
+            as they are known; 0 shows bars on a terminal after two seconds, and nothing elsewhere.
 
     A fit starts from the best additive function inside the slope intervals and trains a network around it, in ever
     longer stretches under ever less decay towards that start, until the loss of the rows held out falls no more. The

@@ -86,21 +86,23 @@ def fit_stream(
     layout = Layout.of(files, target, features, sample_weight, offset, model._is_classifier, left_out)
     settings = model._settings()
     plan = Plan.of(files, len(layout.features), settings)
-    kept, is_long = None, files.n_rows > plan.capacity
+    is_long = files.n_rows > plan.capacity
     if is_long:
         refuse_arguments(model, files, layout.features)
-    if checkpoint is not None:
-        told = None if watcher is None else watcher.update
-        kept = Checkpoint(checkpoint, fit_facts(model, files, layout, plan, settings.seed), on_progress=told)
-    try:
-        if is_long:
-            return _StreamFit(model, files, layout, settings, plan, kept, watcher).run()
-        with nullcontext() if kept is None else kept.watching():
-            return fit_whole(model, files, layout)
-    except BaseException:
-        if kept is not None:
-            kept.withdraw(empty=True)  # nothing is lost with it
-        raise
+    with Display(model.verbose, quiet=watcher is not None) as display:
+        kept = None
+        if checkpoint is not None:
+            told = display.update if watcher is None else watcher.update
+            kept = Checkpoint(checkpoint, fit_facts(model, files, layout, plan, settings.seed), on_progress=told)
+        try:
+            if is_long:
+                return _StreamFit(model, files, layout, settings, plan, kept, display, watcher).run()
+            with nullcontext() if kept is None else kept.watching():
+                return fit_whole(model, files, layout)
+        except BaseException:
+            if kept is not None:
+                kept.withdraw(empty=True)  # nothing is lost with it
+            raise
 
 
 class _StreamFit:
@@ -108,12 +110,12 @@ class _StreamFit:
 
     def __init__(
         self, model: Any, files: Source, layout: Layout, settings: Settings, plan: Plan, kept: Checkpoint | None,
-        watcher: StreamWatcher | None,
+        display: Display, watcher: StreamWatcher | None,
     ) -> None:  # fmt: skip
         self.model, self.files, self.layout, self.settings, self.plan = model, files, layout, settings, plan
-        self.kept, self.watcher = kept, watcher
+        self.kept, self.display, self.watcher = kept, display, watcher
         self.folder: Path | None = None if kept is None else kept.folder
-        self.started = self.written = self.told = time.perf_counter()
+        self.started = self.written = time.perf_counter()
         self.loss = None if model._is_classifier else model.loss
 
     def run(self) -> Any:
@@ -133,10 +135,10 @@ class _StreamFit:
             raise
         left = None if self.settings.max_time is None else max(1e-3, self.settings.max_time - self._seconds())
         settings = replace(self.settings, max_time=left)
-        watching = nullcontext() if self.kept is None else self.kept.watching()
-        with watching, Display(model.verbose) as display:
+        self.display.say(f"fit_stream: fitting a sample of {len(cells):,} rows")
+        with nullcontext() if self.kept is None else self.kept.watching():
             fit = fit_sample(
-                table, cells, columns, sample, schema, promises, target.sampled, settings, display.update
+                table, cells, columns, sample, schema, promises, target.sampled, settings, self.display.update
             )  # fmt: skip
         del table, cells
         made = Buffers(
@@ -257,12 +259,8 @@ class _StreamFit:
             self.written = time.perf_counter()
 
     def _tell(self, what: str, done: int, of: int, losses: Sequence[float] = ()) -> None:
-        if self.watcher is not None:
-            self.watcher.stage(what, done, of, min(losses) if losses else None)
-        if self.model.verbose and (time.perf_counter() - self.told > 5 or done == of):
-            self.told = time.perf_counter()
-            loss = f", hold-out loss {min(losses):.5g}" if losses else ""
-            print(f"fit_stream: {what} {done:,} of {of:,} after {self._seconds():.0f} s{loss}", file=sys.stderr)
+        for who in (self.display, *([] if self.watcher is None else [self.watcher])):
+            who.stage(what, done, of, min(losses) if losses else None)
 
 
 def _entries(standing: Standing) -> list[dict[str, Any]]:
