@@ -433,10 +433,32 @@ def test_oversized_files_are_refused_before_they_are_read(saved, monkeypatch):
 
 
 def test_a_path_that_does_not_exist_is_file_not_found(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    rule = "a model is loaded from a file that save.. wrote; there is none of this name; correct the path: '.*nothing'"
+    with pytest.raises(FileNotFoundError, match=rule):
         FrozenNetwork.load(tmp_path / "nothing")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"a folder that exists; .*; make it first: '.*no folder'") as found:
         NETWORKS["convex"].save(tmp_path / "no folder" / "file")
+    assert (found.value.errno, found.value.filename) == (2, str(tmp_path / "no folder"))
+    with pytest.raises(IsADirectoryError, match="this is a folder; name a file in it"):
+        NETWORKS["convex"].save(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("begin", "kind"),
+    [
+        (b"PAR1\x15\x04\x15\x90", "a Parquet table"),
+        (b'{"a": 1234567}', "a JSON file"),
+        (b"\x80\x04\x95" * 4, "a pickle"),
+    ],
+)
+def test_files_of_other_kinds_are_called_by_name(tmp_path, begin, kind):
+    path = tmp_path / "file"
+    path.write_bytes(begin + bytes(100))
+    with pytest.raises(
+        FrozenFileError,
+        match=rf"a model is a file that save\(\) wrote; .*file is not a monolip file but {kind}.*; name another",
+    ):
+        FrozenNetwork.load(path)
 
 
 @pytest.mark.parametrize("failing", ["replace", "fsync"])
@@ -465,7 +487,7 @@ def test_saving_replaces_a_file_and_obeys_the_umask(tmp_path):
         os.umask(old)
     assert FrozenNetwork.load(path) == NETWORKS["convex"]
     assert path.stat().st_mode & 0o777 == 0o644
-    with pytest.raises(OSError, match="irectory"):
+    with pytest.raises(OSError, match="this is a folder"):
         NETWORKS["convex"].save(tmp_path)
 
 

@@ -11,6 +11,7 @@ which format is wrong, and what to do about it, is said there.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -31,6 +32,7 @@ __all__ = [
     "ordinary_size",
     "parts_of",
     "read_first",
+    "require_folder",
     "require_replaceable",
     "seal_of",
     "strict_json",
@@ -115,6 +117,16 @@ def require_replaceable(path: Path) -> None:
             f"a file is written beside its place and then renamed; got {str(path)!r}, a pipe or a device, which that "
             "would replace; name an ordinary file."
         )
+
+
+def require_folder(path: Path) -> None:
+    """Where a user has named a file: the error of the system would name the temporary one beside it."""
+    if not path.parent.is_dir():
+        words = "a file is written into a folder that exists; there is none of this name; make it first"
+        raise FileNotFoundError(errno.ENOENT, words, str(path.parent))
+    if path.is_dir():
+        words = "a file is written under a name of its own; this is a folder; name a file in it"
+        raise IsADirectoryError(errno.EISDIR, words, str(path))
 
 
 def write_whole(path: Path, data: bytes) -> None:

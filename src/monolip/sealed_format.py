@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,13 @@ from .sealed_file import entry_of, header_length, ordinary_size, read_first, sea
 __all__ = ["MAX_HEADER", "SealedFormat", "building_from"]
 
 MAX_HEADER = 64 * 2**20
+_OTHER = {  # what people have beside their models, by its first bytes
+    b"PAR1": "a Parquet table",
+    b"ARROW1": "an Arrow table",
+    b"{": "a JSON file",
+    b"PK\x03\x04": "a zip archive or an Excel file",
+    b"\x80\x04\x95": "a pickle, which is code and never loaded",
+}
 _ENTRY = "monolip"
 _FIELDS = {"format", "version", "digest", "structure"}
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError)
@@ -147,7 +155,11 @@ def building_from(path: str | PathLike[str]) -> Iterator[None]:
 
 
 def _read_model(path: Path, max_bytes: int) -> bytes:
-    size = ordinary_size(path)
+    try:
+        size = ordinary_size(path)
+    except FileNotFoundError:
+        words = "a model is loaded from a file that save() wrote; there is none of this name; correct the path"
+        raise FileNotFoundError(errno.ENOENT, words, str(path)) from None
     if size is None:
         raise FrozenFileError(f"a model is an ordinary file; {path} is not one; name the file that save() wrote.")
     if size > max_bytes:
@@ -158,6 +170,11 @@ def _read_model(path: Path, max_bytes: int) -> bytes:
     if len(data) < 8:
         raise FrozenFileError(f"{path} is not a monolip file: it has only {len(data)} bytes; get an undamaged copy.")
     length = header_length(data)
+    other = next((kind for start, kind in _OTHER.items() if data.startswith(start)), None)
+    if length > MAX_HEADER and other is not None:
+        raise FrozenFileError(
+            f"a model is a file that save() wrote; {path} is not a monolip file but {other}; name another."
+        )
     if length > min(MAX_HEADER, len(data) - 8):
         raise FrozenFileError(
             f"{path} claims a header of {length} bytes in a file of {len(data)}; it is truncated, damaged or not a "

@@ -54,6 +54,35 @@ def test_one_file_is_explained_and_reported(bank: Path, line: Line, tmp_path: Pa
     assert line("report", model, file, "--target", "default", "-o", tmp_path / "r.html").code == 0
 
 
+def test_one_file_is_audited(bank: Path, line: Line, tmp_path: Path) -> None:
+    model, file = bank / "m.safetensors", bank / "loans" / "year=2025" / "town=12" / "p.parquet"
+    words = ("--increasing", "dti", "--max-rows", "20", "--max-evaluations", "2000", "--json")
+    said = line("audit", model, file, *words)
+    assert said.code in (Exit.OK, Exit.FOUND)
+    assert said.data["rows"] == 20
+    plain = tmp_path / "p.parquet"
+    parquet.write_table(parquet.ParquetFile(file).read(), plain)
+    said = line("audit", model, plain, *words)
+    assert said.code == Exit.INPUT
+    assert (
+        f"{plain} has no 'year', and no folder year=... above it; add it, or rename one: there are 'id', 'income'"
+        in said.err
+    )
+
+
+def test_folders_are_no_columns_of_a_model_without_names(bank: Path, line: Line, tmp_path: Path) -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    table = loans()
+    X, y = np.stack([table["dti"].to_numpy(), table["income"].to_numpy()], axis=1), table["price"].to_numpy()
+    data = lightgbm.Dataset(X, y, params={"verbose": -1})
+    lightgbm.train({"verbose": -1}, data, 2).save_model(tmp_path / "m.txt")
+    file = tmp_path / "year=2025" / "t.parquet"
+    file.parent.mkdir()
+    parquet.write_table(table.select(["dti", "income"]), file)
+    words = ("--increasing", "dti", "--max-rows", "20", "--max-evaluations", "2000", "--json")
+    assert line("audit", tmp_path / "m.txt", file, *words).code in (Exit.OK, Exit.FOUND)
+
+
 def test_a_folder_above_is_a_feature_where_it_is_named(bank: Path, line: Line, tmp_path: Path) -> None:
     words = ("-t", "default", "--members", "1", "--quiet", "-o", tmp_path / "m")
     part = bank / "loans" / "year=2025"

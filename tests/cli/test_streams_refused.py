@@ -10,7 +10,7 @@ import pytest
 from monolip.cli._exits import Exit
 from monolip.estimators.stream.left_out import LeftOut
 
-from ..estimators.streams import numbers, write
+from ..estimators.streams import mixed, numbers, shrink, write
 from .conftest import Line
 
 pytest.importorskip("pyarrow.parquet")
@@ -63,3 +63,14 @@ def test_predictions_of_a_pattern_lie_outside_of_it(line: Line, tmp_path: Path):
     assert done.code == Exit.INPUT
     assert "would read them the next time" in done.err
     assert not (folder / "p.parquet").exists()
+
+
+def test_a_promise_for_text_does_not_block_the_next_fit(line: Line, tmp_path: Path, monkeypatch):
+    shrink(monkeypatch)
+    folder, model = write(tmp_path / "d", mixed(3000)), tmp_path / "m.safetensors"
+    words = ("fit", folder, *FIT, "--features", "a,b,city", "-o", model)
+    done = line(*words, "-i", "a,city")
+    assert done.code == Exit.INPUT
+    assert "[ordered], then city = [" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["d"]
+    assert line(*words, "-i", "a").code == Exit.OK

@@ -52,3 +52,12 @@ def write(folder: Path, columns: dict[str, Any], files: int = 3, group_rows: int
     for k in range(files):
         pq.write_table(table.slice(k * size, size), folder / f"part-{k}.parquet", row_group_size=group_rows)
     return folder
+
+
+def rot(path: Path, column: str = "a") -> None:
+    """One bit of one number changes: footer, headers and encodings stay whole."""
+    start = pq.read_metadata(path).row_group(0)
+    chunk = next(c for c in map(start.column, range(start.num_columns)) if c.path_in_schema == column)
+    data = bytearray(path.read_bytes())
+    data[chunk.data_page_offset + chunk.total_compressed_size // 2] ^= 1
+    path.write_bytes(data)

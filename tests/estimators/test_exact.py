@@ -73,3 +73,13 @@ def test_a_classifier_predicts_in_integers(classes):
     assert (model.predict(X, exact=True) == model.predict(X)).mean() > 0.99
     with pytest.raises(InputError, match="without offsets"):
         model.predict_proba(X, offset=np.zeros(len(X)), exact=True)
+
+
+def test_exact_is_a_flag():
+    x = np.linspace(0, 1, 60)[:, None]
+    regressor = MonotonicRegressor(monotonic_cst=[1], random_state=0, max_iter=1).fit(x, x[:, 0])
+    classifier = MonotonicClassifier(monotonic_cst=[1], random_state=0, max_iter=1).fit(x, x[:, 0] > 0.4)
+    for ask in (regressor.predict, classifier.predict, classifier.predict_proba):
+        with pytest.raises(InputError, match="exact is True or False; got 'yes'; choose one"):
+            ask(x, exact="yes")
+        assert (ask(x, exact=np.True_) == ask(x, exact=True)).all()

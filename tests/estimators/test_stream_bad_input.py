@@ -18,7 +18,7 @@ from monolip.errors import CheckpointError, InputError, MissingExtraError  # noq
 from monolip.estimators import checkpoint as checkpoints  # noqa: E402
 from monolip.estimators.stream import fitting  # noqa: E402
 
-from .streams import numbers, shrink, write  # noqa: E402
+from .streams import mixed, numbers, rot, shrink, write  # noqa: E402
 
 
 def model(**more):
@@ -64,6 +64,20 @@ def test_a_file_that_was_cut_off(folder, keep):
     path = folder / "part-2.parquet"
     path.write_bytes(path.read_bytes()[:keep])
     refused(folder, r"part-2.parquet cannot be read: ")
+
+
+def test_a_page_that_differs_from_its_checksum(folder, tmp_path):
+    known, path = model().fit_stream(folder, "y"), folder / "part-1.parquet"
+    plain = {"compression": "none", "use_dictionary": False}
+    pq.write_table(pq.read_table(path), path, write_page_checksum=True, **plain)
+    model().fit_stream(folder, "y")
+    rot(path)
+    changed = pq.read_table(path)  # a reader that does not compare sees another number
+    refused(folder, r"part-1.parquet cannot be read: .*CRC checksum verification failed.*; replace it")
+    with pytest.raises(InputError, match=r"part-1.parquet cannot be read: .*CRC checksum"):
+        known.predict_stream(folder, tmp_path / "out.parquet")
+    pq.write_table(changed, path, **plain)  # without checksums nobody can know: as streaming.md says
+    assert known.predict_stream(folder, tmp_path / "out.parquet") == 300
 
 
 def test_a_column_missing_in_one_partition(folder):
@@ -145,6 +159,8 @@ def test_a_table_is_no_source(folder):
     with pytest.raises(InputError, match="classes are whole numbers or strings; got double in column 'y'"):
         MonotonicClassifier().fit_stream(folder, "y")
     refused(folder, "a column is one feature, the target, .*; got 'y' twice", features=["a", "y"])
+    refused(folder, r"features= lists columns by name; got 'income'; write for example \['income'\]", features="income")
+    refused(folder, r"features= lists columns by name; got \[0, 1\]; write", features=[0, 1])
 
 
 @pytest.fixture
@@ -186,6 +202,59 @@ def test_a_file_that_rots_during_the_fit_leaves_the_checkpoint_usable(begun):
         model(max_iter=2).fit_stream(folder, "y", checkpoint=kept)
     path.write_bytes(good)
     assert model(max_iter=2).fit_stream(folder, "y", checkpoint=kept).frozen_.digest == digest
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"monotonic_cst": {"a": 1, "city": 1}}, "a direction needs an order; 'city' is an unordered category"),
+        ({"monotonic_cst": {"A": 1}}, "got 'A'; the features are"),
+        ({"slopes": {"city": (0, 1)}}, "a category has no slope"),
+        ({"missing": {"city": "lowest"}}, "a lowest or highest value needs an order"),
+        ({"categorical_features": ["town"]}, "got 'town'"),
+        ({"categorical_features": {"city": ["Rome", "Oslo"]}}, "'Bonn' of column 'city' is not in it"),
+    ],
+)
+def test_wrong_arguments_leave_no_checkpoint(wrong, words, monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    folder, kept = write(tmp_path / "d", mixed(3000)), tmp_path / "c"
+    if "is not in it" not in words:  # of which a pass has to tell
+        monkeypatch.setattr(fitting, "read_stretches", lambda *a: pytest.fail("the stream was read"))
+    fit = {"target": "y", "features": ["a", "b", "city"], "checkpoint": kept}
+    right = {"monotonic_cst": {"a": 1}, "hidden_layer_sizes": (8,), "random_state": 0, "max_iter": 1}
+    with pytest.raises(ValueError, match=re.escape(words)):
+        MonotonicRegressor(**right | wrong).fit_stream(folder, **fit)
+    assert not kept.exists()
+
+
+def test_wrong_promises_of_classes(monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    rows, kept = mixed(3000), tmp_path / "c"
+    rows["y"] = np.where(rows["y"] > 1, "high", np.where(rows["y"] > -1, "mid", "low"))
+    folder, right = write(tmp_path / "d", rows), {"hidden_layer_sizes": (8,), "random_state": 0, "max_iter": 1}
+    fit = {"target": "y", "features": ["a", "city"], "checkpoint": kept}
+    for wrong in ({"a": {"hi": 1}}, {"city": {"high": 1}}, {"a": 1}):  # the first and last take a pass
+        with pytest.raises(ValueError, match=r"class|order"):
+            MonotonicClassifier(monotonic_cst=wrong, **right).fit_stream(folder, **fit)
+        assert not kept.exists()
+    order = {"city": ["Bonn", "Oslo", "Rome"]}
+    promise = {"a": {"high": 1, "low": -1}, "city": {"high": 0}}
+    MonotonicClassifier(monotonic_cst=promise, categorical_features=order, **right).fit_stream(folder, **fit)
+
+
+def test_an_error_before_anything_is_kept_leaves_no_folder_and_an_old_one_stays(folder, tmp_path):
+    kept = tmp_path / "c"
+    with pytest.raises(ValueError, match="got 'A'"):
+        MonotonicRegressor(monotonic_cst={"A": 1}, random_state=0).fit_stream(folder, "y", checkpoint=kept)
+    assert not kept.exists()
+    done = model(max_iter=1).fit_stream(folder, "y", checkpoint=kept)
+    before = sorted(path.name for path in kept.iterdir())
+    with pytest.raises(CheckpointError, match="of another monotonic_cst"):
+        MonotonicRegressor(monotonic_cst={"A": 1}, hidden_layer_sizes=(8,), random_state=0, max_iter=1).fit_stream(
+            folder, "y", checkpoint=kept
+        )
+    assert sorted(path.name for path in kept.iterdir()) == before
+    assert model(max_iter=1).fit_stream(folder, "y", checkpoint=kept).frozen_.digest == done.frozen_.digest
 
 
 def test_without_pyarrow_the_line_that_installs_it_is_told(monkeypatch, folder):

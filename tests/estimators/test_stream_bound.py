@@ -93,6 +93,33 @@ def test_what_differs_is_named(tmp_path):
         )
 
 
+def test_other_columns_and_files_are_named(tmp_path):
+    folder, kept = write(tmp_path / "d", numbers(300)), tmp_path / "c"
+    model().fit_stream(folder, "y", features=["a", "b"], checkpoint=kept)
+
+    def refuse(words, **more):
+        given = {"source": folder, "target": "y", "features": ["a", "b"], "checkpoint": kept, **more}
+        ending = "; repeat the arguments and files it was begun with, or remove the folder to start afresh\\.$"
+        refused(words + ending, lambda: model().fit_stream(**given), CheckpointError)
+
+    refuse("c is of another list of features: with 'b' then, without now", features=["a"])
+    refuse("c is of another list of features: with 'b' then, with 'c', 'd' now", features=["a", "c", "d"])
+    refuse('c is of another target: "y" then, "c" now', target="c")
+    refuse(r'c is of another file part-2.parquet: "\d+ bytes, footer [^;]* then, null now \(and another order [^;]*',
+           source=[folder / "part-0.parquet", folder / "part-1.parquet"])  # fmt: skip
+    refuse(r"c is of another order of files \(sha256\): [^;]*",
+           source=[folder / f"part-{k}.parquet" for k in (1, 0, 2)])  # fmt: skip
+    write(folder, {**numbers(300, seed=1)})
+    refuse(r'c is of another file part-0.parquet: "\d+ bytes, footer \w+" then, "[^;]*" now'
+           r" \(and another file part-1.parquet, file part-2.parquet\)")  # fmt: skip
+    assert model().fit_stream(write(folder, numbers(300)), "y", features=["a", "b"], checkpoint=kept)
+
+
+def test_files_of_one_name_are_told_apart(tmp_path):
+    one, two = (write(tmp_path / name, numbers(300, k), files=1) / "part-0.parquet" for k, name in enumerate("de"))
+    assert list(Source([one, two]).listing) == ["file part-0.parquet", "file part-0.parquet (1)"]
+
+
 @pytest.mark.parametrize("name", ["pass.safetensors", "stretch.safetensors"])
 def test_a_state_of_another_fit_is_refused(long_stream, tmp_path, name):
     one, two = tmp_path / "one", tmp_path / "two"

@@ -142,7 +142,9 @@ def test_classes_of_odd_types(tmp_path):
     refused(r"below 2\^63; got", lambda: fitted(sign.astype(np.uint64) + np.uint64(2**63), "huge"))
 
 
-@pytest.mark.parametrize("roles", [{"sample_weight": "y"}, {"sample_weight": "d", "offset": "d"}, {"features": "aa"}])
+@pytest.mark.parametrize(
+    "roles", [{"sample_weight": "y"}, {"sample_weight": "d", "offset": "d"}, {"features": ["a", "a"]}]
+)
 def test_a_column_has_one_role(tmp_path, roles):
     folder = write(tmp_path / "d", numbers(300))
     refused("got '.' twice; drop one", lambda: model().fit_stream(folder, "y", **roles))

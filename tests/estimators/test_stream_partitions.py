@@ -54,7 +54,7 @@ def test_folders_above_are_features_only_where_they_are_named(tmp_path: Path) ->
     part = bank(tmp_path / "run=7") / "year=2025"
     assert Source(part).columns == ["x", "y", "town"]
     assert {"year", "run"} <= set(Source(part).offered)
-    assert Source(part, ["x", "year"]).digest != Source(part, ["x"]).digest
+    assert Source(part, ["x", "year"]).listing != Source(part, ["x"]).listing
     model = MonotonicRegressor(**QUICK).fit_stream(part, "y", features=["x", "run"])
     assert model._schema.names == ("x", "run")
     stored = written(tmp_path / "run=7" / "own", run=3)

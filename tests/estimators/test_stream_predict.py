@@ -76,10 +76,12 @@ def test_what_goes_wrong_names_the_file_and_leaves_none(regressor, rows, tmp_pat
     pq.write_table(change, folder / "part-1.parquet")
     with pytest.raises(InputError, match="keep= or offset= names a column"):
         regressor.predict_stream(folder, out, keep=["nobody"])
+    with pytest.raises(InputError, match=r"keep= lists columns by name; got 'id'; write for example \['id'\]"):
+        regressor.predict_stream(folder, out, keep="id")
+    with pytest.raises(InputError, match="exact is True or False; got 'yes'; choose one"):
+        regressor.predict_stream(folder, out, exact="yes")
     with pytest.raises(InputError, match="which is read from; name another"):
         regressor.predict_stream(folder, folder / "part-0.parquet")
-    with pytest.raises(InputError, match=r"could not be: .*make room, or name another place"):
-        regressor.predict_stream(folder, tmp_path / "nowhere" / "p.parquet")
 
     def full(number):
         raise OSError(28, "No space left on device")
@@ -99,3 +101,24 @@ def test_an_infinite_value_is_named_by_its_row_in_the_file(tmp_path):
     for exact in (False, True):
         with pytest.raises(InputError, match="row 9000 of column 'x'"):
             model.predict_stream(tmp_path / "a.parquet", tmp_path / "b.parquet", exact=exact)
+
+
+def test_a_place_that_cannot_be_is_told_before_a_row_is_read(regressor, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(scoring.Source, "read", lambda *a, **k: pytest.fail("rows were read"))
+    (tmp_path / "old.parquet").mkdir()
+    for name, words in {
+        "o.csv": "are a Parquet file, .parquet or .pq; got 'o.csv'; name it 'o.parquet'.",
+        "o": "got 'o'; name it 'o.parquet'.",
+        "old.parquet": "old.parquet', which is a folder; name a file in it.",
+        "nowhere/o.pq": "nowhere'; make it first, or name another place.",
+    }.items():
+        with pytest.raises(InputError) as found:
+            regressor.predict_stream(folder, tmp_path / name)
+        assert str(found.value).endswith(words)
+        assert str(found.value).count(";") == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["old.parquet"]
+
+
+@pytest.mark.parametrize("name", ["o.pq", "O.PARQUET"])
+def test_endings_of_parquet(name, regressor, folder, tmp_path):
+    assert regressor.predict_stream(folder, tmp_path / name) == pq.read_metadata(tmp_path / name).num_rows

@@ -113,12 +113,41 @@ def test_a_history_adds_up_the_stretches_of_each_member(model):
         assert line.get_ydata().tolist() == [losses[k] for k in judged]
 
 
-def test_a_history_of_a_stream_draws_the_fit_of_its_sample():
+def test_a_history_of_a_stream_has_a_panel_for_it():
+    from matplotlib.figure import Figure
+
     X, y = credit(60)
     model = MonotonicRegressor(max_iter=1, random_state=0).fit(X, y)
     before = [line.get_ydata().tolist() for line in plot_history(model).lines]
-    model.history_ = [*model.history_, {"stream_rows": 4096, "holdout_loss": 0.5}]
-    assert [line.get_ydata().tolist() for line in plot_history(model).lines] == before
+    stream = {0: 0.5, 4096: 0.4, 12288: 0.45}
+    model.history_ = [*model.history_, *({"stream_rows": n, "holdout_loss": loss} for n, loss in stream.items())]
+    axis = plot_history(model)
+    assert [line.get_ydata().tolist() for line in axis.lines] == before
+    assert axis.get_title() == "members, on the sample"
+    _, beside = axis.figure.axes
+    curve, kept = beside.lines
+    assert (curve.get_xdata().tolist(), curve.get_ydata().tolist()) == (list(stream), list(stream.values()))
+    assert (kept.get_xdata(), kept.get_ydata()) == ([4096], [0.4])
+    assert "judged by other rows than the members" in beside.get_title()
+    own = Figure().subplots()
+    assert plot_history(model, axis=own) is own
+    assert own.get_title() == "members, on the sample\n(what the stream added is not shown)"
+    assert len(own.figure.axes) == 1
+
+
+def test_the_legend_of_a_history_covers_no_curve():
+    X, y = credit(60)
+    model = MonotonicRegressor(max_iter=1, random_state=0).fit(X, y)
+    for losses in ((0.5, 0.3), (0.3, 0.5), (0.4, 0.4)):
+        model.history_ = [
+            {"member": m, "n_steps": 50, "holdout_loss": loss + 0.05 * m} for m in range(5) for loss in losses
+        ]
+        axis = plot_history(model)
+        axis.figure.canvas.draw()
+        box = axis.get_legend().get_window_extent()
+        points = [axis.transData.transform(line.get_xydata()) for line in axis.lines]
+        assert max(y.max() for _, y in (p.T for p in points)) < box.y0
+        assert axis.bbox.x0 <= box.x0 < box.x1 <= axis.bbox.x1
 
 
 def test_a_history_looks_as_it_did():

@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from monolip.cli._constraints import label_of, read_constraints
-from monolip.cli._data import Table, pick
+from monolip.cli._data import Table
+from monolip.cli._folders import with_folders
 from monolip.cli._models import AnyModel
-from monolip.cli._names import require_columns, split_names
+from monolip.cli._names import nearest, require_columns, split_names
 from monolip.errors import InputError
 
 __all__ = ["audited_rows", "directions_of"]
 
 
-def audited_rows(model: AnyModel, table: Table, features: Sequence[str]) -> tuple[Any, list[str]]:
-    """Rows for `audit`, and the names of their columns: by the model's names, by --features, or all in order."""
+def audited_rows(model: AnyModel, table: Table, features: Sequence[str], path: Path) -> tuple[Any, list[str]]:
+    """Rows for `audit`, and the names of their columns: by the model's names, by --features, or all in order.
+
+    path: where the table was read; folders key=value above it are columns that may be named.
+    """
     given = split_names(features, table.column_names)
+    table = with_folders(table, path, model.model, {*given, *(model.names or ())})
     require_columns(given, table.column_names, "--features")
     names = given or list(model.names or ()) or list(table.column_names)
     if model.names is not None and given and len(given) != len(model.names):
         raise InputError(f"the model has {len(model.names)} features; got {len(given)} by --features; name them all.")
     if len(set(names)) < len(names):
         raise InputError("a model's features have distinct names; this one repeats some; pass others by --features.")
-    X = pick(table, names, "the model")
+    for name in names:
+        if name not in table.column_names:
+            raise InputError(
+                f"a table has the columns that the model reads, or lies below folders named for them; {path} has no "
+                f"{name!r}, and no folder {name}=... above it; add it, or rename one: "
+                f"{nearest(name, table.column_names)}"
+            )
+    X = table.select(names)
     if not model.matrix:
         return X, names
     wanted = _width(model)

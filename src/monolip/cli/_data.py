@@ -14,12 +14,14 @@ from typing import Any
 from monolip.cli._names import nearest, require_columns
 from monolip.errors import InputError, MissingExtraError
 from monolip.estimators.stream._address import refuse_address
+from monolip.estimators.stream._arrow import open_parquet
 
 __all__ = ["Table", "file_digest", "pick", "pick_features", "read_data", "require_pyarrow"]
 
 Table = Any  # pyarrow.Table: pyarrow has no types of its own
 _TEXT, _ENCODING = "text is UTF-8", "pass --encoding, for example --encoding latin-1."
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_ARROW = (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
 _SEPARATORS = (",", ";", "\t", "|")
 _MAX_BLOCK = 2**31 - 2  # pyarrow's; a column's type is decided by the first block, so one block holds a whole file
 
@@ -55,8 +57,8 @@ def read_data(path: Path, *, encoding: str = "utf-8", separator: str | None = No
         raise InputError(f"a table is CSV, Parquet or Arrow; {path} is {kind}; save the sheet as CSV, or unpack it.")
     try:
         if head.startswith(b"PAR1"):
-            table = import_module("pyarrow.parquet").ParquetFile(source).read()
-        elif head.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
+            table = open_parquet(source).read()
+        elif head.startswith(_ARROW):
             table = _read_arrow(arrow, source, head)
         else:
             table = _read_csv(arrow, source, path, encoding, separator, decimal)
@@ -67,9 +69,10 @@ def read_data(path: Path, *, encoding: str = "utf-8", separator: str | None = No
         if isinstance(error, OSError) and error.errno is not None:  # the system's; those of a reader have no number
             raise
         reason = str(error).removesuffix(".")
+        binary = head.startswith((b"PAR1", *_ARROW))
+        advice = "replace it by a whole copy" if binary else "correct the file, or pass --separator or --encoding"
         raise InputError(
-            f"a table is CSV, Parquet or Arrow; {path} could not be read as one: {reason}; correct the file, or pass "
-            "--separator or --encoding."
+            f"a table is CSV, Parquet or Arrow; {path} could not be read as one: {reason}; {advice}."
         ) from None
     return _plain(arrow, table)
 

@@ -22,7 +22,7 @@ _DATE = re.compile(r"in column (.+); convert it to numbers \(for a date, .*\) or
 _WORDS = {
     "list it in categorical_features": "name it by --categorical",
     "raise n_estimators": "raise --members",
-    "start afresh": "pass --restart to begin again",
+    "remove the folder to start afresh": "pass --restart to begin again",
 }
 
 

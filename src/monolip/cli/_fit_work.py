@@ -22,7 +22,7 @@ from monolip.cli._metrics import judge
 from monolip.cli._names import require_columns, split_names
 from monolip.cli._streams import is_stream
 from monolip.cli._target import Rows, read_target, read_weight, split_rows
-from monolip.errors import CheckpointError, InputError, PromiseWarning
+from monolip.errors import InputError, PromiseWarning
 from monolip.estimators._against_data import against_the_data
 
 __all__ = ["Fit", "FitPlan", "Prepared", "carry_out", "estimator_of", "fit_watched", "prepare", "time_remarks"]
@@ -178,10 +178,7 @@ def _checkpoint(plan: FitPlan, prepared: Prepared, bar: FitBar) -> Any:
 
     if plan.restart or not Checkpoint.exists(plan.checkpoint):
         remove_checkpoint(plan.checkpoint)
-    try:
-        return Checkpoint(plan.checkpoint, _facts(plan, prepared), on_progress=bar.update)
-    except CheckpointError as error:
-        raise CheckpointError(str(error).replace("start afresh", "pass --restart to begin again")) from error.__cause__
+    return Checkpoint(plan.checkpoint, _facts(plan, prepared), on_progress=bar.update)
 
 
 def estimator_of(plan: FitPlan, prepared: Prepared) -> Any:

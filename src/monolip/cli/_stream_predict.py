@@ -15,13 +15,12 @@ from monolip.cli._names import require_columns, split_names
 from monolip.cli._screen import tell
 from monolip.cli._streams import refuse_csv_options
 from monolip.errors import InputError
+from monolip.estimators.stream._place import is_parquet
 from monolip.estimators.stream.scoring import predict_stream
 from monolip.estimators.stream.source import Source
 from monolip.input_columns import CategoryColumn, is_missing
 
 __all__ = ["predict_to_parquet"]
-
-_ENDINGS = (".parquet", ".pq")
 
 
 def predict_to_parquet(
@@ -30,7 +29,7 @@ def predict_to_parquet(
 ) -> int:  # fmt: skip
     """How many rows there were; in the order of the files, into a file that appears whole or not at all."""
     refuse_csv_options(reading, path)
-    if output is None or output.suffix not in _ENDINGS:
+    if output is None or not is_parquet(output):
         got = "none" if output is None else repr(output.name)
         raise InputError(
             f"predictions of a folder, a pattern or a large file go to a Parquet file; got {got}; pass --output "

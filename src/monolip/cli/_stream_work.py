@@ -34,7 +34,6 @@ _WORDS = {
     "is of another random_state": "is of another --seed",
     "name the columns in features=": "name the columns by --features",
     "call fit_stream again with the same arguments": "run again with --resume",
-    "remove the folder to start afresh": "pass --restart to begin again",
 }
 
 

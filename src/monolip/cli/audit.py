@@ -74,7 +74,7 @@ def command(**options: Any) -> int:
 
     model = open_model(path)
     table = read_data(source, **reading_of(options))
-    X, names = audited_rows(model, table, options["features"])
+    X, names = audited_rows(model, table, options["features"], source)
     try:
         report = audit(
             model.model,

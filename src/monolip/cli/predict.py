@@ -52,10 +52,11 @@ def command(
     from monolip.cli._models import load_estimator
     from monolip.cli._names import split_names
     from monolip.cli._streams import is_stream
+    from monolip.estimators.stream._place import is_parquet
 
     path = the_data(table, data)
     require_place(output, reads=[path, model], streams=True)
-    to_parquet = output is not None and output.suffix in (".parquet", ".pq")
+    to_parquet = output is not None and is_parquet(output)
     if is_stream(path) and (to_parquet or not path.is_file()):
         from monolip.cli._stream_predict import predict_to_parquet
 
@@ -137,10 +138,12 @@ def _csv(table: Any) -> str:
 
 def write_table(table: Any, path: Path) -> None:
     """In the format its name ends with; the file appears whole or not at all."""
+    from monolip.estimators.stream._place import is_parquet
+
     buffer = io.BytesIO()
-    if path.suffix in (".parquet", ".pq"):
+    if is_parquet(path):
         import_module("pyarrow.parquet").write_table(table, buffer)
-    elif path.suffix in (".arrow", ".feather", ".ipc"):
+    elif path.suffix.lower() in (".arrow", ".feather", ".ipc"):
         import_module("pyarrow.feather").write_feather(table, buffer)
     else:
         buffer.write(_csv(table).encode())

@@ -104,7 +104,7 @@ def unpack_result(data: bytes, job: str, n_features: int, path: str | PathLike[s
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise CheckpointError(
             f"a checkpoint holds trainings as monolip writes them; {path} is damaged or edited "
-            f"({reprlib.repr(str(error))}); start afresh."
+            f"({reprlib.repr(str(error))}); remove the folder to start afresh."
         ) from None
 
 

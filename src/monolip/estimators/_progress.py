@@ -1,9 +1,10 @@
-"""A progress line on long fits: only on a terminal after two seconds, or when asked for."""
+"""Progress of long fits: bars on a terminal after two seconds, or when asked for; plain lines where it is none."""
 
 from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -18,17 +19,35 @@ if TYPE_CHECKING:
 __all__ = ["Display"]
 
 PATIENCE_SECONDS = 2.0
+PAUSE_SECONDS = 5.0  # between two lines about what still goes on
+_STAGES = {"pass": ("reading all rows once", "batch {} of {}"), "training": ("training on all rows", "buffer {} of {}")}
+_AT_MOST = {"training": "at most "}  # it ends where rows held out gain no more
+
+
+@dataclass
+class _Told:
+    """One training: its words, where it stands, and the step that a line has told of."""
+
+    key: Any
+    words: str
+    standing: Standing
+    step: int = 0
 
 
 class Display:
-    """Context manager; `update(job, standing)` is called by every training thread."""
+    """Context manager; `update(job, standing)` is called by every training thread, `stage` by passes over a stream.
 
-    def __init__(self, verbose: int) -> None:
+    verbose: bars or lines from the beginning; otherwise bars on a terminal. quiet: nothing, as somebody else shows it.
+    """
+
+    def __init__(self, verbose: int, quiet: bool = False) -> None:
         self.verbose, self.started = bool(verbose), time.perf_counter()
-        self.wanted = self.verbose or sys.stderr.isatty()
+        self.terminal = sys.stderr.isatty()
+        self.wanted = (self.verbose or self.terminal) and not quiet
         self.lock, self.progress = Lock(), None
         self.tasks: dict[Any, Any] = {}
-        self.course = Course()
+        self.members: dict[int, _Told] = {}  # of each member the training that goes on
+        self.course, self.last_line = Course(), self.started
 
     progress: Progress | None
 
@@ -40,23 +59,72 @@ class Display:
     ) -> None:
         if self.progress is not None:
             self.progress.stop()
+        for told in self.members.values():
+            self._finish(told)
 
     def update(self, job: Job, standing: Standing) -> None:
         if not self.wanted:
             return
         self.course.hear(job)
-        if not self.verbose and time.perf_counter() - self.started < PATIENCE_SECONDS:
-            return
+        key = (job.member, job.options.seed, job.holdout is None, job.problem.layout.most_bins)  # rungs have seeds
         with self.lock:
-            if self.progress is None:
-                self.progress = _progress_line()
-                self.progress.start()
-            key = (job.member, job.options.seed, job.holdout is None, job.problem.layout.most_bins)  # rungs have seeds
-            if key not in self.tasks:
-                text = self.course.words_of_one(job)
-                self.tasks[key] = self.progress.add_task(text, total=standing.n_steps, loss="")
-            loss = "" if standing.best_loss is None else f"hold-out loss {standing.best_loss:.4g}"
-            self.progress.update(self.tasks[key], completed=standing.step, loss=loss)
+            if not self.terminal:
+                self._tell(job, key, standing)
+            elif self.verbose or time.perf_counter() - self.started >= PATIENCE_SECONDS:
+                loss = "" if standing.best_loss is None else f"hold-out loss {standing.best_loss:.4g}"
+                self._bar(key, self.course.words_of_one(job), standing.step, standing.n_steps, loss)
+
+    def stage(self, what: str, done: int, of: int, loss: float | None = None) -> None:
+        """A pass over a stream goes on: batches that are read, or buffers that are trained on."""
+        if not self.wanted:
+            return
+        (words, unit), now = _STAGES[what], time.perf_counter()
+        losses = "" if loss is None else f"hold-out loss {loss:.5g}"
+        with self.lock:
+            if self.terminal:
+                if self.verbose or now - self.started >= PATIENCE_SECONDS:
+                    self._bar(what, words, done, of, losses)
+            elif done == of or now - self.last_line >= PAUSE_SECONDS:
+                place = unit.format(f"{done:,}", f"{_AT_MOST.get(what, '')}{of:,}")
+                self._line(f"fit_stream: {words}, {place}{', ' * bool(losses)}{losses}")
+
+    def say(self, words: str) -> None:
+        """What begins now, where lines are written."""
+        if self.wanted and not self.terminal:
+            self._line(words)
+
+    def _bar(self, key: Any, words: str, done: int, of: int, loss: str) -> None:
+        if self.progress is None:
+            self.progress = _progress_line()
+            self.progress.start()
+        if key not in self.tasks:
+            self.tasks[key] = self.progress.add_task(words, total=of, loss="")
+        self.progress.update(self.tasks[key], completed=done, loss=loss)
+
+    def _tell(self, job: Job, key: Any, standing: Standing) -> None:
+        """A line for each training that ended, and every few seconds one for what goes on."""
+        told = self.members.get(job.member)
+        if told is None or told.key != key:
+            if told is not None:
+                self._finish(told)
+            told = self.members[job.member] = _Told(key, self.course.words_of_one(job), standing)
+        told.standing = standing
+        if standing.step >= standing.n_steps:
+            self._finish(told)
+        elif time.perf_counter() - self.last_line >= PAUSE_SECONDS:
+            self._finish(told, f"step {standing.step:,}")
+
+    def _finish(self, told: _Told, place: str = "") -> None:
+        if told.standing.step <= told.step:
+            return
+        told.step, loss = told.standing.step, told.standing.best_loss
+        parts = [place, "" if loss is None else f"hold-out loss {loss:.4g}"]
+        self._line(": ".join([told.words, *filter(None, [", ".join(filter(None, parts))])]))
+
+    def _line(self, words: str) -> None:
+        """At once, also into a pipe or a log."""
+        self.last_line = time.perf_counter()
+        print(f"{words}, {self.last_line - self.started:.1f} s", file=sys.stderr, flush=True)
 
 
 def _progress_line() -> Progress:

@@ -215,5 +215,6 @@ def _check_categories(promises: Promises, schema: Schema) -> None:
 
 
 def _listed(categories: tuple[Any, ...]) -> str:
-    """All categories as a list to copy, or the first with dots where there are very many."""
-    return repr(list(categories)) if len(categories) <= 12 else repr(list(categories[:12]))[:-1] + ", ...]"
+    """All categories as a list to copy, or the first with dots where there are very many, or may be more (...)."""
+    known = [label for label in categories if label is not ...]
+    return repr(known) if len(categories) == len(known) <= 12 else repr(known[:12])[:-1] + ", ...]"

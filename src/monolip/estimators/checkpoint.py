@@ -77,7 +77,8 @@ class Checkpoint:
                 f"a checkpoint is a folder, made where there is none; {self.folder} is none and cannot be made: "
                 f"{error.strerror or error}; name another, or remove what is there."
             ) from error
-        if (self.folder / _HEAD).exists():
+        self.fresh = not (self.folder / _HEAD).exists()
+        if not self.fresh:
             self._require_same(_read_facts(self.folder / _HEAD))
         else:
             head = {"format": FORMAT, "version": VERSION, "facts": self.facts}
@@ -101,6 +102,14 @@ class Checkpoint:
         """Remove the files of this checkpoint, and the folder if nothing else lies in it."""
         remove_checkpoint(self.folder)
         return self
+
+    def withdraw(self, *, empty: bool = False) -> None:
+        """After an error: remove a checkpoint that this fit began, as no other fit could go on from it.
+
+        empty: only where nothing is kept in it. One that was there before stays.
+        """
+        if self.fresh and not (empty and self.exists(self.folder)):
+            self.discard()
 
     def find(self, job: Job) -> TrainingResult | None:
         path = self._path(job)
@@ -139,7 +148,7 @@ class Checkpoint:
             more = f" (and another {more})" if more else ""
             raise CheckpointError(
                 f"a checkpoint continues the same fit; {self.folder} is of another {name}: {pair}{more}; repeat the "
-                "arguments it was begun with, or start afresh."
+                "arguments and files it was begun with, or remove the folder to start afresh."
             )
 
 
@@ -156,9 +165,13 @@ def remove_checkpoint(folder: Path) -> None:
 def _read(path: Path) -> bytes:
     size = ordinary_size(path)
     if size is None:
-        raise CheckpointError(f"a checkpoint's file is an ordinary file; {path} is not one; start afresh.")
+        raise CheckpointError(
+            f"a checkpoint's file is an ordinary file; {path} is not one; remove the folder to start afresh."
+        )
     if size > _MAX_BYTES:
-        raise CheckpointError(f"a checkpoint's file has at most {_MAX_BYTES} bytes; {path} has more; start afresh.")
+        raise CheckpointError(
+            f"a checkpoint's file has at most {_MAX_BYTES} bytes; {path} has more; remove the folder to start afresh."
+        )
     return read_first(path, size)
 
 
@@ -170,7 +183,7 @@ def _read_facts(path: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(
             f"a checkpoint begins with {_HEAD} as monolip writes it; {path} is damaged or of another version "
-            f"({reprlib.repr(error)}); start afresh."
+            f"({reprlib.repr(error)}); remove the folder to start afresh."
         ) from None
     return dict(head["facts"])
 
@@ -195,11 +208,20 @@ def _flat(facts: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
 
 
 def _apart(one: Any, two: Any) -> tuple[str, str]:
-    """Two values as text; of long ones the part where they differ."""
+    """Two values as text; of lists of names those that one of them has, of other long values the part that differs."""
+    if all(isinstance(value, list) and all(isinstance(name, str) for name in value) for value in (one, two)):
+        own = [name for name in one if name not in two], [name for name in two if name not in one]
+        if any(own):
+            return _few(own[0]), _few(own[1])
     texts = json.dumps(one), json.dumps(two)
     pairs = enumerate(zip(*texts, strict=False))
-    start = next((k for k, (a, b) in pairs if a != b), 0) - 20 if max(map(len, texts)) > 60 else 0
+    start = next((k for k, (a, b) in pairs if a != b), 0) - 20 if max(map(len, texts)) > 57 else 0
     return _part(texts[0], max(0, start)), _part(texts[1], max(0, start))
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"with {', '.join(map(repr, names[:3]))}{more}" if names else "without"
 
 
 def _part(text: str, start: int) -> str:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
-from monolip.estimators._checks import check_labels
+from monolip.estimators._checks import check_labels, flag
 from monolip.estimators._facts import Facts
 from monolip.estimators._freezing import rescale
 from monolip.estimators._held_out import HeldOut
@@ -171,7 +171,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         add up to 1 within 4e-6 only (2e-6 for two classes): divide them by their sums for log_loss. Directions and the
         ranks of rows by one class are unaffected.
         """
-        if exact:
+        if flag("exact", exact):
             network, integers = self._evaluate_exact(X, offset)
             return network.link.apply(integers)
         f = self._evaluate(X, offset)
@@ -180,7 +180,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
 
     def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[Any]:
         """The most probable class; with two classes the second where its log-odds are positive. exact: in integers."""
-        if exact:
+        if flag("exact", exact):
             network, integers = self._evaluate_exact(X, offset)
             return np.asarray(self.classes_[network.decide(integers)])
         f = self._evaluate(X, offset)

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
+from monolip.estimators._checks import flag
 from monolip.estimators._tables import read_table, refuse_infinite
 from monolip.estimators._targets import number_target
 
@@ -47,7 +48,9 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             the one setting that costs reproducibility.
         warm_start: set before the first fit; fit again on the same rows with only n_estimators raised adds members
             (other rows, by a digest of X and y, are refused).
-        n_jobs: threads; changes no bit of the result. random_state: a seed. verbose: show progress.
+        n_jobs: threads; changes no bit of the result. random_state: a seed.
+        verbose: 1 shows every training with its hold-out loss on standard error: bars on a terminal, else plain lines
+            as they are known; 0 shows bars on a terminal after two seconds, and nothing elsewhere.
 
     A fit starts from the best additive function inside the slope intervals and trains a network around it, in ever
     longer stretches under ever less decay towards that start, until the loss of the rows held out falls no more. The
@@ -139,7 +142,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             of slopes= are clamped there four widths of their training data beyond it; compile_fixed_point(frozen_,
             input_ranges=) declares other ranges.
         """
-        if exact:
+        if flag("exact", exact):
             network, integers = self._evaluate_exact(X, offset)
             return network.link.apply(integers)
         f = self._evaluate(X, offset)

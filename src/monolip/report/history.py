@@ -6,7 +6,7 @@ from typing import Any
 
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
-from monolip.report.style import COLORS, DASHES, one_axis, styled
+from monolip.report.style import BLUE, COLORS, DASHES, RED, one_axis, panels, styled
 
 __all__ = ["plot_history"]
 
@@ -15,18 +15,29 @@ __all__ = ["plot_history"]
 def plot_history(model: Any, *, axis: Any = None) -> Any:
     """One curve a member: its hold-out loss against the steps it had made, a marker after each stretch.
 
+    Of a model that was trained on a stream a second panel shows the loss of all members together against the rows of
+    the stream that they had seen. Both panels judge by rows held out, but by other ones: a member by rows of the
+    sample, the stream by rows that are in no sample; so the two are not to be compared.
+
     Args:
         model: a fitted MonotonicRegressor or MonotonicClassifier (also one loaded from a file).
-        axis: a matplotlib axis to draw on; None for a figure of its own.
+        axis: a matplotlib axis to draw on, for one panel: the title says what of a stream it shows; None for a figure
+            of its own.
 
-    Returns: the matplotlib axis. Where nothing was held out (early_stopping=False) the axis says so. Of a model fitted
-    on a stream it draws the fit of the sample.
+    Returns: the matplotlib axis of the members. Where nothing was held out (early_stopping=False) it says so.
     """
     if not isinstance(model, MonotonicBase) or not hasattr(model, "history_"):
         raise InputError(
             "plot_history draws a fitted MonotonicRegressor or MonotonicClassifier; got "
             f"{type(model).__name__}{'' if not isinstance(model, MonotonicBase) else ', not fitted'}; fit it first."
         )
+    stream = [entry for entry in model.history_ if "stream_rows" in entry]
+    if stream and axis is None:
+        axis, beside = panels(2, 2)
+        axis.set_title("members, on the sample")
+        _draw_stream(beside, stream)
+    elif stream:
+        axis.set_title("members, on the sample\n(what the stream added is not shown)")
     axis = one_axis(axis, 5.4, 3.4)
     axis.set_xlabel("training steps")
     curves = _curves(_taken(model))
@@ -40,8 +51,30 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
         axis.set_xscale("log")  # stretches double
     axis.set_ylabel("hold-out loss")
     if len(curves) > 1:
-        axis.legend(ncol=2 if len(curves) > 4 else 1)
+        _legend_above(axis, len(curves))
     return axis
+
+
+def _draw_stream(axis: Any, stream: list[dict[str, Any]]) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    rows, losses = [entry["stream_rows"] for entry in stream], [entry["holdout_loss"] for entry in stream]
+    axis.plot(rows, losses, color=BLUE, marker="o", markersize=4)
+    best = min(range(len(losses)), key=losses.__getitem__)
+    axis.plot(rows[best], losses[best], color=RED, marker="o", markersize=7, fillstyle="none", label="kept")
+    axis.set_title("all members, on the stream\n(judged by other rows than the members)")
+    axis.set_xlabel("rows of the stream (0: fit of the sample)")
+    axis.set_ylabel("hold-out loss")
+    axis.xaxis.set_major_formatter(EngFormatter())
+    axis.legend()
+
+
+def _legend_above(axis: Any, count: int) -> None:
+    """Over the curves, in room made for it: inside of a small picture it would hide one."""
+    across = 2 if count in (2, 4) else 3
+    bottom, top = axis.get_ylim()
+    axis.set_ylim(bottom, top + (top - bottom) * 0.1 * -(-count // across))
+    axis.legend(loc="upper center", ncol=across)
 
 
 def _taken(model: Any) -> list[dict[str, Any]]:

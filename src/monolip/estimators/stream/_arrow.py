@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from monolip.errors import InputError, MissingExtraError
 
-__all__ = ["kind_of", "refuse_file", "require_pyarrow"]
+__all__ = ["kind_of", "open_parquet", "refuse_file", "require_pyarrow"]
 
 NUMBER, LABEL, NOTHING = "numbers", "strings or categories", "nothing but nulls"
 
@@ -19,6 +19,12 @@ def require_pyarrow(module: str = "pyarrow") -> Any:
         return import_module(module)
     except ImportError:
         raise MissingExtraError("pyarrow", "stream") from None
+
+
+def open_parquet(source: Any, **options: Any) -> Any:
+    """A ParquetFile that compares every page it reads with its checksum, where the writer stored one: without that,
+    a byte changed on the disk is another number, and is learned from."""
+    return require_pyarrow("pyarrow.parquet").ParquetFile(source, page_checksum_verification=True, **options)
 
 
 def refuse_file(path: str | PathLike[str], reason: object) -> NoReturn:

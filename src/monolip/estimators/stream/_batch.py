@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,6 +58,15 @@ class Layout:
         """Of rows at these positions, whether they are learned from."""
         left = self.left_out
         return np.ones(len(positions), bool) if left is None else ~left.mask(positions)
+
+
+def column_list(what: str, given: Any) -> list[str]:
+    """Names of columns; one name alone would be read as its letters."""
+    names = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else None
+    if names is None or not all(isinstance(name, str) for name in names):
+        example = [given] if isinstance(given, str) else ["income", "debt"]
+        raise InputError(f"{what} lists columns by name; got {given!r:.60}; write for example {example}.")
+    return names
 
 
 def _require_once(names: list[str]) -> None:

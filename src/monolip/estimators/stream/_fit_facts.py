@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -27,8 +29,14 @@ def fit_facts(model: Any, files: Source, layout: Layout, plan: Plan, seed: int) 
     return {
         **share,
         "estimator": type(model).__name__,
-        "files (sha256 of their listing)": files.digest,
-        "columns": [list(layout.features), layout.target, layout.weight, layout.offset],
+        "files": files.listing,
+        "order of files (sha256)": hashlib.sha256(json.dumps(list(files.listing)).encode()).hexdigest(),
+        "columns": {
+            "list of features": list(layout.features),
+            "target": layout.target,
+            "sample_weight": layout.weight,
+            "offset": layout.offset,
+        },
         "arguments": own,
         "plan": [plan.capacity, plan.held_out, plan.batch_rows, plan.n_passes],
         "versions": {"monolip": __version__, "numpy": version("numpy"), "numba": version("numba")},

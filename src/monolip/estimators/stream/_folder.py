@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from monolip.errors import InputError
+from monolip.estimators.stream._place import PARQUET
 
 __all__ = ["SUFFIXES", "files_below", "is_hidden", "would_list"]
 
-SUFFIXES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+SUFFIXES = (*PARQUET, ".arrow", ".feather", ".ipc")
 _OTHER = (".csv", ".tsv", ".orc", ".avro", ".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".snappy", ".zip")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ from monolip.estimators.stream._arrow import refuse_file
 from monolip.estimators.stream._folder import SUFFIXES, files_below, is_hidden, would_list
 from monolip.estimators.stream._partitions import Partition, folder_columns
 
-__all__ = ["SUFFIXES", "ListedFile", "list_files", "listing_digest", "refuse_own_place"]
+__all__ = ["SUFFIXES", "ListedFile", "list_files", "listing", "refuse_own_place"]
 
 _MOST = 2**26  # bytes of a footer that are read
 
@@ -97,13 +96,14 @@ def _listed(path: Path, root: Path) -> ListedFile:
     return ListedFile(path, below.as_posix(), folder_columns(below.parts[:-1]), folder_columns(root.parts))
 
 
-def listing_digest(files: list[ListedFile]) -> str:
-    """sha256 of names, sizes and footers: schema, row groups, and in Parquet the ends of every column; no pass needed.
+def listing(files: list[ListedFile]) -> dict[str, str]:
+    """Of each file its size and a sha256 of its footer: schema, row groups, and in Parquet the ends of every column.
 
-    A damaged file that is replaced by a good copy of itself has the same footer: a fit can go on with it.
+    No pass is needed. A damaged file that is replaced by a good copy of itself has the same footer: a fit can go on
+    with it. Files of one name, from folders that a list names, are told apart by their number.
     """
-    digest = hashlib.sha256()
-    for file in files:
+    found: dict[str, str] = {}
+    for number, file in enumerate(files):
         try:
             with file.path.open("rb") as data:
                 size = data.seek(0, 2)
@@ -114,8 +114,9 @@ def listing_digest(files: list[ListedFile]) -> str:
                 footer = data.read()
         except OSError as error:
             refuse_file(file.path, error)
-        digest.update(f"{file.name}|{size}|{hashlib.sha256(footer).hexdigest()}\n".encode())
-        asked = {key: value for key, value in file.partition.items() if file.above.get(key) == value}
-        if asked:  # columns of folders above: not in the name
-            digest.update(json.dumps(asked, sort_keys=True).encode())
-    return digest.hexdigest()
+        words = f"{size} bytes, footer {hashlib.sha256(footer).hexdigest()[:20]}"
+        for key, value in sorted(file.partition.items()):
+            if file.above.get(key) == value:  # columns of folders above: not in the name
+                words += f", {key}={value}"
+        found[f"file {file.name}" if f"file {file.name}" not in found else f"file {file.name} ({number})"] = words
+    return found

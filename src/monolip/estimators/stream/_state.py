@@ -48,7 +48,9 @@ def read_state(path: Path, fit: str | None = None) -> tuple[Tensors, dict[str, A
         return None
     size = ordinary_size(path)
     if size is None:
-        raise CheckpointError(f"a checkpoint is an ordinary file; {path} is not one; remove it to start afresh.")
+        raise CheckpointError(
+            f"a checkpoint is an ordinary file; {path} is not one; remove the folder to start afresh."
+        )
     data = read_first(path, size)
     try:
         entry, tensors = parts_of(data, _ENTRY, load)
@@ -62,7 +64,9 @@ def read_state(path: Path, fit: str | None = None) -> tuple[Tensors, dict[str, A
             "the folder to start afresh."
         ) from None
     if other:
-        raise CheckpointError(f"a checkpoint continues the same fit; {path} is of another; remove the folder.")
+        raise CheckpointError(
+            f"a checkpoint continues the same fit; {path} is of another; remove the folder to start afresh."
+        )
     return tensors, words
 
 

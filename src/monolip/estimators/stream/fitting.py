@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from monolip.errors import InputError
+from monolip.errors import InputError, MonolipError
 from monolip.estimators._coach import SHORT_OF_TIME
 from monolip.estimators._facts import Facts, staying_members
 from monolip.estimators._fitting import Settings
@@ -22,14 +22,14 @@ from monolip.estimators._freezing import freeze
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._progress import Display
 from monolip.estimators._promises import read_promises
-from monolip.estimators._schema import _wanted, learn_schema
-from monolip.estimators._tables import RawColumn, RawTable
+from monolip.estimators._schema import learn_schema
 from monolip.estimators._watching import Silence, watched_by
 from monolip.estimators.checkpoint import Checkpoint
 from monolip.estimators.stream import _state
 from monolip.estimators.stream._arrow import LABEL
-from monolip.estimators.stream._batch import Layout, _naming
+from monolip.estimators.stream._batch import Layout, _naming, column_list
 from monolip.estimators.stream._buffers import Buffers
+from monolip.estimators.stream._first_look import refuse_arguments, wanted_categories
 from monolip.estimators.stream._fit_facts import fit_facts
 from monolip.estimators.stream._members import pack_standing, unpack_standing
 from monolip.estimators.stream._plan import PER_BUFFER, Plan
@@ -80,19 +80,29 @@ def fit_stream(
         raise InputError("a stream is fitted as a whole; got warm_start=True; set it to False.")
     if checkpoint is not None and model.random_state is None:
         raise InputError("a checkpoint continues the same fit, so it needs a seed; got random_state=None; set it.")
+    features = None if features is None else column_list("features=", features)
     named = [n for n in (target, sample_weight, offset) if n is not None]
     files = source if isinstance(source, Source) else Source(source, None if features is None else [*features, *named])
     layout = Layout.of(files, target, features, sample_weight, offset, model._is_classifier, left_out)
     settings = model._settings()
     plan = Plan.of(files, len(layout.features), settings)
-    kept = None
-    if checkpoint is not None:
-        told = None if watcher is None else watcher.update
-        kept = Checkpoint(checkpoint, fit_facts(model, files, layout, plan, settings.seed), on_progress=told)
-    if files.n_rows > plan.capacity:
-        return _StreamFit(model, files, layout, settings, plan, kept, watcher).run()
-    with nullcontext() if kept is None else kept.watching():
-        return fit_whole(model, files, layout)
+    is_long = files.n_rows > plan.capacity
+    if is_long:
+        refuse_arguments(model, files, layout.features)
+    with Display(model.verbose, quiet=watcher is not None) as display:
+        kept = None
+        if checkpoint is not None:
+            told = display.update if watcher is None else watcher.update
+            kept = Checkpoint(checkpoint, fit_facts(model, files, layout, plan, settings.seed), on_progress=told)
+        try:
+            if is_long:
+                return _StreamFit(model, files, layout, settings, plan, kept, display, watcher).run()
+            with nullcontext() if kept is None else kept.watching():
+                return fit_whole(model, files, layout)
+        except BaseException:
+            if kept is not None:
+                kept.withdraw(empty=True)  # nothing is lost with it
+            raise
 
 
 class _StreamFit:
@@ -100,31 +110,35 @@ class _StreamFit:
 
     def __init__(
         self, model: Any, files: Source, layout: Layout, settings: Settings, plan: Plan, kept: Checkpoint | None,
-        watcher: StreamWatcher | None,
+        display: Display, watcher: StreamWatcher | None,
     ) -> None:  # fmt: skip
         self.model, self.files, self.layout, self.settings, self.plan = model, files, layout, settings, plan
-        self.kept, self.watcher = kept, watcher
+        self.kept, self.display, self.watcher = kept, display, watcher
         self.folder: Path | None = None if kept is None else kept.folder
-        self.started = self.written = self.told = time.perf_counter()
+        self.started = self.written = time.perf_counter()
         self.loss = None if model._is_classifier else model.loss
 
     def run(self) -> Any:
         sample, declared = self._pass()
         columns = Columns.of(sample, self.layout.features, declared)
         cells, extra = sampled_cells(sample)
-        target = self._target(cells, extra, sample)
-        table = columns.table(cells)
-        model = self.model
-        schema = learn_schema(columns.every_label(table, sample), model.categorical_features)
-        promises = read_promises(
-            schema, model.monotonic_cst, model.slopes, model.max_slope, model.missing, target.labels
-        )
+        table, model = columns.table(cells), self.model
+        try:
+            target = self._target(cells, extra, sample)
+            schema = learn_schema(columns.every_label(table, sample), model.categorical_features)
+            promises = read_promises(
+                schema, model.monotonic_cst, model.slopes, model.max_slope, model.missing, target.labels
+            )
+        except MonolipError:
+            if self.kept is not None:
+                self.kept.withdraw()  # of this pass with these arguments nothing can come
+            raise
         left = None if self.settings.max_time is None else max(1e-3, self.settings.max_time - self._seconds())
         settings = replace(self.settings, max_time=left)
-        watching = nullcontext() if self.kept is None else self.kept.watching()
-        with watching, Display(model.verbose) as display:
+        self.display.say(f"fit_stream: fitting a sample of {len(cells):,} rows")
+        with nullcontext() if self.kept is None else self.kept.watching():
             fit = fit_sample(
-                table, cells, columns, sample, schema, promises, target.sampled, settings, display.update
+                table, cells, columns, sample, schema, promises, target.sampled, settings, self.display.update
             )  # fmt: skip
         del table, cells
         made = Buffers(
@@ -160,8 +174,7 @@ class _StreamFit:
         """Of each feature whether its values are labels, and what its type says of categories."""
         names, arrow = self.layout.features, self.files.arrow
         rows = next(iter(self.files.read(self.files.groups[0], list(names), self.plan.batch_rows)))
-        bare = RawTable(tuple(RawColumn(name, np.zeros(0)) for name in names), True, 0)
-        wanted = _wanted(self.model.categorical_features, bare)
+        wanted = wanted_categories(self.model, names)
         labelled = tuple(self.files.kinds[name] == LABEL or j in wanted for j, name in enumerate(names))
         declared = tuple(() if arrow.types.is_dictionary(rows.column(name).type) else None for name in names)
         return labelled, declared
@@ -246,12 +259,8 @@ class _StreamFit:
             self.written = time.perf_counter()
 
     def _tell(self, what: str, done: int, of: int, losses: Sequence[float] = ()) -> None:
-        if self.watcher is not None:
-            self.watcher.stage(what, done, of, min(losses) if losses else None)
-        if self.model.verbose and (time.perf_counter() - self.told > 5 or done == of):
-            self.told = time.perf_counter()
-            loss = f", hold-out loss {min(losses):.5g}" if losses else ""
-            print(f"fit_stream: {what} {done:,} of {of:,} after {self._seconds():.0f} s{loss}", file=sys.stderr)
+        for who in (self.display, *([] if self.watcher is None else [self.watcher])):
+            who.stage(what, done, of, min(losses) if losses else None)
 
 
 def _entries(standing: Standing) -> list[dict[str, Any]]:

@@ -14,13 +14,15 @@ from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted
 
 from monolip.errors import InputError
+from monolip.estimators._checks import flag
 from monolip.estimators._schema import _refuse_other_types
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import NO_OFFSET
 from monolip.estimators.stream._arrow import require_pyarrow
-from monolip.estimators.stream._batch import _naming, _numbers, raw_column
+from monolip.estimators.stream._batch import _naming, _numbers, column_list, raw_column
 from monolip.estimators.stream._listing import refuse_own_place
 from monolip.estimators.stream._one_type import kept_types
+from monolip.estimators.stream._place import require_folder
 from monolip.estimators.stream._schedule import prefetched, read_groups
 from monolip.estimators.stream.source import Source
 from monolip.input_columns import CategoryColumn
@@ -53,6 +55,8 @@ def predict_stream(
         True
     """
     check_is_fitted(model)
+    flag("exact", exact)
+    keep = column_list("keep=", keep)
     names, path = list(model._schema.names), Path(output)
     require_replaceable(path)
     wanted = list(dict.fromkeys([*names, *keep, *([] if offset is None else [offset])]))
@@ -65,6 +69,7 @@ def predict_stream(
         raise InputError(f"predictions go into a file of their own; got {path}, which is read from; name another.")
     if not isinstance(source, Source):
         refuse_own_place(source, path)
+    require_folder(path)
     _refuse_mixes(model, keep, offset, exact)
     kinds = kept_types(files, list(dict.fromkeys(keep)))
     rows = prefetched(_tables(files, wanted, names), 4)
@@ -78,7 +83,8 @@ def predict_stream(
 
 def text_columns(model: Any) -> list[str]:
     """Columns of strings: a folder town=12 is a string to a model that has learned other towns too."""
-    columns = model.frozen_.inputs.columns
+    inputs = getattr(getattr(model, "frozen_", model), "inputs", None)  # an audited model may be of others
+    columns = getattr(inputs, "columns", ())
     return [c.name for c in columns if isinstance(c, CategoryColumn) and all(isinstance(v, str) for v in c.categories)]
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from monolip.errors import InputError
-from monolip.estimators.stream._arrow import LABEL, NOTHING, NUMBER, kind_of, refuse_file, require_pyarrow
-from monolip.estimators.stream._listing import ListedFile, list_files, listing_digest
+from monolip.estimators.stream._arrow import LABEL, NOTHING, NUMBER, kind_of, open_parquet, refuse_file, require_pyarrow
+from monolip.estimators.stream._listing import ListedFile, list_files, listing
 from monolip.estimators.stream._partitions import are_whole, refuse_contradiction, value_of
 
 __all__ = ["Group", "Source"]
@@ -63,8 +63,9 @@ class Source:
         self._settle_partitions(frozenset(labels))
 
     @cached_property
-    def digest(self) -> str:
-        return listing_digest(self.files)
+    def listing(self) -> dict[str, str]:
+        """Of each file, in order, what tells it from another of its name."""
+        return listing(self.files)
 
     @property
     def columns(self) -> list[str]:
@@ -192,8 +193,8 @@ class Source:
     def _batches(self, group: Group, stored: list[str], batch_rows: int) -> Iterator[Any]:
         path = str(self.files[group.file].path)
         if group.file in self._footers:
-            parquet, footer = require_pyarrow("pyarrow.parquet"), self._footers[group.file]
-            with parquet.ParquetFile(path, metadata=footer, buffer_size=2**20, pre_buffer=False) as file:
+            footer = self._footers[group.file]
+            with open_parquet(path, metadata=footer, buffer_size=2**20, pre_buffer=False) as file:
                 yield from file.iter_batches(batch_rows, row_groups=[group.number], columns=stored, use_threads=False)
             return
         with self.arrow.memory_map(path) as data:

@@ -1,0 +1,114 @@
+"""What `verbose` shows: plain lines into a pipe or a log, at once; bars on a terminal, of streams too."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from monolip.engine.training import Progress as Standing
+from monolip.estimators import MonotonicRegressor, _progress
+from monolip.estimators._progress import Display
+
+from .streams import numbers, shrink, write
+
+ENDS = r"steps(, all rows)?(: hold-out loss [\d.e-]+)?, \d+\.\d s$"
+
+
+class Log(io.StringIO):
+    """A pipe: who reads it sees what was flushed."""
+
+    def __init__(self, terminal: bool = False) -> None:
+        super().__init__()
+        self.seen, self.terminal = "", terminal
+
+    def flush(self) -> None:
+        self.seen = self.getvalue()
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+def listen(monkeypatch, terminal: bool = False) -> Log:
+    found = Log(terminal)
+    monkeypatch.setattr(sys, "stderr", found)
+    return found
+
+
+def fit(**more):
+    x = np.linspace(-1, 1, 300)[:, None]
+    return MonotonicRegressor(monotonic_cst=[1], random_state=0, max_iter=40, verbose=1, **more).fit(
+        x, np.tanh(x[:, 0])
+    )
+
+
+def test_lines_are_plain_and_say_what_was_done(monkeypatch):
+    log = listen(monkeypatch)
+    fit()
+    lines = log.seen.splitlines()
+    assert lines
+    assert all(line.startswith("member ") and re.search(ENDS, line) for line in lines), lines
+    assert any("hold-out loss" in line for line in lines)
+
+
+def test_a_line_is_in_the_log_when_its_training_is_done(monkeypatch):
+    log, original, seen = listen(monkeypatch), Display.update, []
+
+    def watched(self, job, standing):
+        original(self, job, standing)
+        if standing.step == standing.n_steps:
+            seen.append((self.course.words_of_one(job), log.seen.splitlines()[-1]))
+
+    monkeypatch.setattr(Display, "update", watched)
+    fit()
+    assert len(seen) > 4
+    assert all(line.startswith(words) for words, line in seen)
+
+
+def test_a_long_training_is_told_of_on_its_way_and_where_it_ended(monkeypatch):
+    log = listen(monkeypatch)
+    monkeypatch.setattr(_progress, "PAUSE_SECONDS", 0.0)
+    options, layout = SimpleNamespace(seed=0, n_steps=500), SimpleNamespace(most_bins=8)
+    job: Any = SimpleNamespace(
+        member=0, options=options, holdout=1, problem=SimpleNamespace(layout=layout), together=(0,), rung=0
+    )
+    with Display(1) as display:
+        display.update(job, Standing(100, 500, 1.0, 0.5, 0.25))
+        assert re.fullmatch(r"member 0, 8 bins, 500 steps: step 100, hold-out loss 0.25, \d+\.\d s\n", log.seen)
+        monkeypatch.setattr(_progress, "PAUSE_SECONDS", 60.0)
+        display.update(job, Standing(200, 500, 2.0, 0.5, 0.125))  # the last one: it ends before all steps are made
+        assert log.seen.count("\n") == 1
+    assert re.search(r"\nmember 0, 8 bins, 500 steps: hold-out loss 0.125, \d+\.\d s\n$", log.seen)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_stream_names_its_units(kept, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    shrink(monkeypatch)
+    log = listen(monkeypatch)
+    monkeypatch.setattr(_progress, "PAUSE_SECONDS", 0.0)
+    folder = write(tmp_path / "d", numbers(4000))
+    model = MonotonicRegressor(hidden_layer_sizes=(8,), random_state=0, verbose=1, max_iter=2)
+    model.fit_stream(folder, "y", checkpoint=tmp_path / "c" if kept else None)
+    for line in (
+        r"fit_stream: reading all rows once, batch \d+ of \d+, \d+\.\d s",
+        r"fit_stream: fitting a sample of [\d,]+ rows, \d+\.\d s",
+        r"member 0, .* steps: hold-out loss [\d.]+, \d+\.\d s",
+        r"fit_stream: training on all rows, buffer \d+ of at most \d+, hold-out loss [\d.]+, \d+\.\d s",
+    ):
+        assert re.search(f"^{line}$", log.seen, re.MULTILINE), line
+
+
+def test_a_terminal_shows_a_stream_as_it_shows_a_fit(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    shrink(monkeypatch)
+    monkeypatch.setattr(_progress, "PATIENCE_SECONDS", 0.0)
+    folder, log = write(tmp_path / "d", numbers(4000)), listen(monkeypatch, terminal=True)
+    MonotonicRegressor(hidden_layer_sizes=(8,), random_state=0, max_iter=2).fit_stream(folder, "y")
+    for words in ("reading all rows once", "member 0, ", "training on all rows"):
+        assert words in log.seen
