@@ -20,6 +20,7 @@ from monolip.estimators._watching import watcher
 __all__ = ["Job", "entry", "run_jobs"]
 
 SHORTEST = 1e-3  # seconds: a training takes a step at least
+FEW_ROWS = 12_800  # that a training sees in all: less is done before threads are ready
 OnProgress = Callable[["Job", Progress], None]
 
 
@@ -86,8 +87,10 @@ def run_jobs(
             watching.keep(job, result)
         return result
 
+    if len(jobs) == 1 or all(job.options.n_steps * job.options.batch_size < FEW_ROWS for job in jobs):
+        n_threads = 1
     turns = [-(-left // max(1, n_threads)) for left in range(len(jobs), 0, -1)]
-    if n_threads <= 1 or len(jobs) == 1:
+    if n_threads <= 1:
         return list(map(work, jobs, turns))
     with ThreadPoolExecutor(n_threads) as pool:
         futures = [pool.submit(work, job, turn) for job, turn in zip(jobs, turns, strict=True)]
