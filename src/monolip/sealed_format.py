@@ -25,7 +25,7 @@ _OTHER = {  # what people have beside their models, by its first bytes
     b"ARROW1": "an Arrow table",
     b"{": "a JSON file",
     b"PK\x03\x04": "a zip archive or an Excel file",
-    b"\x80\x04\x95": "a pickle, which is code and never loaded",
+    **dict.fromkeys((b"\x80\x04\x95", b"\x80\x05\x95"), "a pickle, which is code and never loaded"),
 }
 _ENTRY = "monolip"
 _FIELDS = {"format", "version", "digest", "structure"}

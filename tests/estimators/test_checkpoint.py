@@ -136,3 +136,34 @@ def test_only_what_a_checkpoint_wrote_is_removed(done: Path, tmp_path):
 
 def test_the_head_is_readable_json(done: Path):
     assert json.loads((done / "fit.json").read_text())["facts"] == FACTS
+
+
+def test_models_of_the_user_beside_a_checkpoint_are_left_alone(tmp_path):
+    model = tmp_path / "best_model.safetensors"
+    model.write_bytes(b"mine")
+    checkpoint = Checkpoint(tmp_path, {"seed": 0})
+    assert checkpoint.fresh
+    assert not Checkpoint.exists(tmp_path)  # nothing was trained yet
+    checkpoint.withdraw()
+    Checkpoint(tmp_path, {"seed": 1}).discard()
+    assert [path.name for path in tmp_path.iterdir()] == ["best_model.safetensors"]
+    assert model.read_bytes() == b"mine"
+
+
+def test_a_checkpoint_that_nothing_was_kept_in_may_be_begun_by_another_fit(tmp_path):
+    Checkpoint(tmp_path / "fit", {"seed": 0})
+    Checkpoint(tmp_path / "fit", {"seed": 1})
+    (tmp_path / "fit" / f"{'0' * 64}.safetensors").write_bytes(b"")
+    with pytest.raises(CheckpointError, match="of another seed: 1 then, 2 now"):
+        Checkpoint(tmp_path / "fit", {"seed": 2})
+
+
+def test_a_folder_that_cannot_be_removed_hides_no_error(tmp_path):
+    (tmp_path / "place").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "place")
+    Checkpoint(tmp_path / "link", {"seed": 0}).discard()
+    Checkpoint(tmp_path / "link", {"seed": 0}).withdraw()
+    assert list((tmp_path / "place").iterdir()) == []
+    made = Checkpoint(tmp_path / "made", {"seed": 0})
+    made.withdraw()
+    assert not (tmp_path / "made").exists()

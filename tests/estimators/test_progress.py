@@ -83,7 +83,7 @@ def test_a_long_training_is_told_of_on_its_way_and_where_it_ended(monkeypatch):
         monkeypatch.setattr(_progress, "PAUSE_SECONDS", 60.0)
         display.update(job, Standing(200, 500, 2.0, 0.5, 0.125))  # the last one: it ends before all steps are made
         assert log.seen.count("\n") == 1
-    assert re.search(r"\nmember 0, 8 bins, 500 steps: hold-out loss 0.125, \d+\.\d s\n$", log.seen)
+    assert re.search(r"\nmember 0, 8 bins, 500 steps: ended at step 200, hold-out loss 0.125, \d+\.\d s\n$", log.seen)
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -112,3 +112,21 @@ def test_a_terminal_shows_a_stream_as_it_shows_a_fit(tmp_path, monkeypatch):
     MonotonicRegressor(hidden_layer_sizes=(8,), random_state=0, max_iter=2).fit_stream(folder, "y")
     for words in ("reading all rows once", "member 0, ", "training on all rows"):
         assert words in log.seen
+
+
+def test_a_fit_needs_nobody_who_reads_its_progress(monkeypatch):
+    class Gone:
+        def isatty(self):
+            return False
+
+        def write(self, text):
+            raise BrokenPipeError
+
+        def flush(self):
+            raise BrokenPipeError
+
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    for stderr in (Gone(), None):
+        monkeypatch.setattr("sys.stderr", stderr)
+        for verbose in (0, 1):
+            MonotonicRegressor(max_iter=3, n_estimators=2, random_state=0, verbose=verbose).fit(x, x[:, 0])

@@ -152,12 +152,13 @@ class AuditReport:
 
     def _headline(self) -> str:
         if not self.violated:
-            silent = sum(feature.share_affected != feature.share_affected for feature in self.features)
-            verdict = "no violation found" + (f", {silent} of {len(self.features)} not searched" if silent else "")
+            verdict = "no violation found"
         elif self.beyond_rounding:
             verdict = f"VIOLATED, worst drop {self.worst_drop:.3g}"
         else:
             verdict = f"violated by rounding only, worst drop {self.worst_drop:.3g}"
+        silent = sum(feature.share_affected != feature.share_affected for feature in self.features)
+        verdict += f", {silent} of {len(self.features)} not searched" if silent else ""
         what = "to shrink what was found and draw it" if self.violations else "to draw curves"
         rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
         later = f", {self.later_evaluations:,} more {what}" if self.later_evaluations else ""

@@ -42,8 +42,8 @@ class Display:
 
     def __init__(self, verbose: int, quiet: bool = False) -> None:
         self.verbose, self.started = bool(verbose), time.perf_counter()
-        self.terminal = sys.stderr.isatty()
-        self.wanted = (self.verbose or self.terminal) and not quiet
+        self.terminal = sys.stderr is not None and sys.stderr.isatty()  # a daemon may have none
+        self.wanted = (self.verbose or self.terminal) and not quiet and sys.stderr is not None
         self.lock, self.progress = Lock(), None
         self.tasks: dict[Any, Any] = {}
         self.members: dict[int, _Told] = {}  # of each member the training that goes on
@@ -117,6 +117,8 @@ class Display:
     def _finish(self, told: _Told, place: str = "") -> None:
         if told.standing.step <= told.step:
             return
+        if not place and told.standing.step < told.standing.n_steps:
+            place = f"ended at step {told.standing.step:,}"
         told.step, loss = told.standing.step, told.standing.best_loss
         parts = [place, "" if loss is None else f"hold-out loss {loss:.4g}"]
         self._line(": ".join([told.words, *filter(None, [", ".join(filter(None, parts))])]))
@@ -124,7 +126,10 @@ class Display:
     def _line(self, words: str) -> None:
         """At once, also into a pipe or a log."""
         self.last_line = time.perf_counter()
-        print(f"{words}, {self.last_line - self.started:.1f} s", file=sys.stderr, flush=True)
+        try:
+            print(f"{words}, {self.last_line - self.started:.1f} s", file=sys.stderr, flush=True)
+        except (OSError, ValueError):  # who read it has gone, which is no reason to lose the fit
+            self.wanted = False
 
 
 def _progress_line() -> Progress:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import reprlib
-import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,6 +27,7 @@ __all__ = ["Checkpoint"]
 
 FORMAT, VERSION = "monolip.checkpoint", 1
 _HEAD = "fit.json"
+_OWN = re.compile("pass|stretch|[0-9a-f]{64}")  # the last: digests of trainings
 _MAX_BYTES = 2**28
 
 
@@ -70,6 +72,7 @@ class Checkpoint:
         self.found = self.kept = 0
         self.interrupted = False
         self._digests = JobDigests()
+        self.made = not self.folder.exists()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -77,10 +80,12 @@ class Checkpoint:
                 f"a checkpoint is a folder, made where there is none; {self.folder} is none and cannot be made: "
                 f"{error.strerror or error}; name another, or remove what is there."
             ) from error
-        self.fresh = not (self.folder / _HEAD).exists()
-        if not self.fresh:
-            self._require_same(_read_facts(self.folder / _HEAD))
-        else:
+        self.fresh = not self.exists(self.folder)  # a head without a training is nothing to go on from
+        if (self.folder / _HEAD).exists():
+            before = _read_facts(self.folder / _HEAD)  # refused if it is not one of ours
+            if not self.fresh:
+                self._require_same(before)
+        if self.fresh:
             head = {"format": FORMAT, "version": VERSION, "facts": self.facts}
             _keep(self.folder / _HEAD, json.dumps(head, indent=1, sort_keys=True).encode())
 
@@ -92,7 +97,7 @@ class Checkpoint:
     @staticmethod
     def exists(folder: str | os.PathLike[str]) -> bool:
         """Whether a fit was begun there, not finished, and has trainings to go on from."""
-        return (Path(folder) / _HEAD).exists() and any(Path(folder).glob("*.safetensors"))
+        return (Path(folder) / _HEAD).exists() and bool(_own_files(Path(folder)))
 
     def watching(self) -> AbstractContextManager[None]:
         """Fits of this thread look here first, and keep what they have done."""
@@ -109,7 +114,7 @@ class Checkpoint:
         empty: only where nothing is kept in it. One that was there before stays.
         """
         if self.fresh and not (empty and self.exists(self.folder)):
-            self.discard()
+            remove_checkpoint(self.folder, with_folder=self.made)
 
     def find(self, job: Job) -> TrainingResult | None:
         path = self._path(job)
@@ -152,14 +157,21 @@ class Checkpoint:
             )
 
 
-def remove_checkpoint(folder: Path) -> None:
-    """Only what a checkpoint writes is removed; what is no folder is none."""
+def remove_checkpoint(folder: Path, *, with_folder: bool = True) -> None:
+    """Only what a checkpoint writes is removed, models of the user that lie beside it are not; what is no folder is
+    none. with_folder: the folder too, if it can be and nothing else lies in it."""
     if not folder.is_dir():
         return
-    for path in [*folder.glob("*.safetensors"), *folder.glob(".monolip-*.part"), folder / _HEAD]:
+    for path in [*_own_files(folder), *folder.glob(".monolip-*.part"), folder / _HEAD]:
         path.unlink(missing_ok=True)
-    if not any(folder.iterdir()):
-        shutil.rmtree(folder)
+    if with_folder:
+        with suppress(OSError):  # it holds something else, or is a link, or a place that cannot be removed
+            folder.rmdir()
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """Trainings, and the states of a stream."""
+    return [path for path in folder.glob("*.safetensors") if _OWN.fullmatch(path.stem)]
 
 
 def _read(path: Path) -> bytes:
