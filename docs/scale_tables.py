@@ -104,7 +104,8 @@ def _disk(r: dict[str, Any]) -> str:
     said = (
         f"Files the page cache had forgotten ({r['rows']:,} rows): this disk alone reads "
         f"{r['uncached_read_mb_per_second']:,} MB/s and writes {r['uncached_write_mb_per_second']:,} MB/s, which is "
-        f"{alone:.1f} million rows a second; one thread of pyarrow reads and writes them in {r['uncached_copy_seconds']:.1f} s, and "
+        f"{alone:.1f} million rows a second; one thread of pyarrow reads and writes them in "
+        f"{r['uncached_copy_seconds']:.1f} s, and "
         f"`predict_stream` takes {r['uncached_predict_seconds']:.1f} s with {r['predict_threads']} threads, "
         f"{r['uncached_predict_rows_per_second'] / 1e6:.1f} million rows a second."
     )
