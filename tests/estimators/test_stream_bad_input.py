@@ -227,6 +227,20 @@ def test_wrong_arguments_leave_no_checkpoint(wrong, words, monkeypatch, tmp_path
     assert not kept.exists()
 
 
+def test_a_fit_that_fails_touches_no_model_that_lies_in_its_checkpoint_folder(monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    folder, models = write(tmp_path / "d", mixed(3000)), tmp_path / "models"
+    models.mkdir()
+    (models / "best_model.safetensors").write_bytes(b"mine")
+    fit = {"target": "y", "features": ["a", "b", "city"], "checkpoint": models}
+    right = {"hidden_layer_sizes": (8,), "random_state": 0, "max_iter": 1}
+    with pytest.raises(InputError, match="'Bonn' of column 'city' is not in it"):
+        MonotonicRegressor(categorical_features={"city": ["Rome", "Oslo"]}, **right).fit_stream(folder, **fit)
+    assert [path.name for path in models.iterdir()] == ["best_model.safetensors"]
+    MonotonicRegressor(**right).fit_stream(folder, **fit)  # corrected, it is not refused
+    assert (models / "best_model.safetensors").read_bytes() == b"mine"
+
+
 def test_wrong_promises_of_classes(monkeypatch, tmp_path):
     shrink(monkeypatch)
     rows, kept = mixed(3000), tmp_path / "c"
