@@ -5,26 +5,28 @@ r"""The additive start: the best function sum_j w_j x_j + c with every w_j in it
 Model columns already bend (they are piecewise-linear maps of the raw features), so this is an additive model of
 monotone splines. Training then starts from it instead of from zero, and decays towards it. Newton steps (one for the
 squared loss), each solved by coordinate descent on the Gram matrix, which keeps every bound exactly; from the strongest
-penalty to the weakest, going on from the last, so that one step serves two strengths.
+penalty to the weakest, going on from the last, so that one step serves two strengths. A step that would make things
+worse is halved, and a lone weak penalty is come to from stronger ones: where one class is rare, a Newton step from a
+constant goes far beyond.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine._descent import descend, descend_all, scale_columns
+from monolip.engine._newton import CURVED, Curved, within_reach
 from monolip.engine.judging import row_losses
 from monolip.engine.problem import Problem
 
 __all__ = ["Additive", "fit_additive", "losses_of", "row_losses_of", "slope_and_curvature"]
 
 FloatArray = NDArray[np.float64]
-Derivatives = Callable[[FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
 Normal = tuple[FloatArray, FloatArray, FloatArray, float]  # Gram matrix, moments, means of the columns, mean of z
 
 MAX_COLUMNS, MAX_ROWS, MAX_NEWTON_ROWS = 1024, 16_384, 4096
@@ -32,8 +34,10 @@ MAX_CELLS = 2**21  # of rows times columns: the Gram matrix takes this times the
 FEW_ROWS = 256  # unpacked at once
 FIRST_STEPS = 2  # before the first strength's own
 SERVES = 2  # strengths that one Newton step serves: neighbours have nearly the same curvature
+STRONGEST, STRIDE = 3000.0, 10.0  # where Newton steps begin, and by how much less the next one may be penalised
+HALVINGS = 8  # of a step that makes things worse; one that still does is not made
+NOISE = 1e-6  # part of the loss that sums in single precision do not tell
 LARGEST = 5.0  # of a standardised target under a robust loss: the start is a least-squares fit there
-_STEEP = 30.0  # exponents: beyond, a loss under a log link is infinite in single precision anyway
 
 
 class Additive(NamedTuple):
@@ -73,10 +77,10 @@ def slope_and_curvature(start: Additive, problem: Problem, places: NDArray[np.in
     f = problem.linear(start.slopes, places) + start.constant
     f += data.offset[places, 0] if len(data.offset) else 0.0
     y, weight = data.y[places, 0].astype(np.float64), data.weight[places].astype(np.float64)
-    newton = _DERIVATIVES.get(problem.loss.name)
-    if newton is None:
+    curved = CURVED.get(problem.loss.name)
+    if curved is None:
         return weight * np.minimum(np.maximum(f - y, -LARGEST), LARGEST), weight
-    slope, curvature = newton(np.clip(f, -_STEEP, _STEEP), y, problem.parameter)
+    slope, curvature = curved.derivatives(f, y, problem.parameter)
     return weight * slope, weight * curvature
 
 
@@ -90,7 +94,7 @@ def fit_additive(
     """
     if len(problem.lower) != 1 or problem.center is not None:
         return []
-    known, data = problem.loss.name in _DERIVATIVES, problem.data
+    known, data = problem.loss.name in CURVED, problem.data
     places = _some(problem.places(rows), MAX_NEWTON_ROWS if known else MAX_ROWS)
     places = _some(places, max(512, MAX_CELLS // problem.n_features))
     y, weight = data.y[places, 0].astype(np.float64), data.weight[places].astype(np.float64)
@@ -141,25 +145,6 @@ def _some(places: NDArray[np.int32], most: int) -> NDArray[np.int32]:
     return places if len(places) <= most else places[np.linspace(0, len(places) - 1, most).astype(np.int64)]
 
 
-def _logistic(f: FloatArray, y: FloatArray, _: float) -> tuple[FloatArray, FloatArray]:
-    p = 1.0 / (1.0 + np.exp(-f))
-    return p - y, np.maximum(p * (1.0 - p), 1e-3)
-
-
-def _tweedie(f: FloatArray, y: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:
-    curve = np.exp((2.0 - power) * f)
-    return curve - y * np.exp((1.0 - power) * f), curve
-
-
-# gradient and (expected) curvature of a loss in f; the other losses start from least squares
-_DERIVATIVES: dict[str, Derivatives] = {
-    "logistic": _logistic,
-    "poisson": lambda f, y, _: _tweedie(f, y, 1.0),
-    "gamma": lambda f, y, _: _tweedie(f, y, 2.0),
-    "tweedie": _tweedie,
-}
-
-
 class _Fit:
     """Where the iteration stands; each Newton step solves a weighted least-squares problem."""
 
@@ -172,7 +157,7 @@ class _Fit:
         self.scaled = x if loss == "squared" else np.empty_like(x)
         self.lower, self.upper, self.loss, self.parameter = lower, upper, loss, parameter
         self.w = np.minimum(np.maximum(lower, 0.0), upper)
-        self.constant = _first_constant(loss, y, weight, offset) if loss in _DERIVATIVES else 0.0
+        self.constant = _first_constant(loss, y, weight, offset) if loss in CURVED else 0.0
         self.tolerance = 1e-4 * math.sqrt(len(y))
         if loss in ("absolute", "huber", "pinball"):
             middle = float(np.median(y - offset))
@@ -180,29 +165,48 @@ class _Fit:
 
     def path(self, strengths: Sequence[float], penalty: FloatArray) -> Iterator[tuple[FloatArray, float]]:
         """Slopes and constant for each strength, going on from those of the one before."""
-        newton = _DERIVATIVES.get(self.loss)
-        if newton is None:
+        curved = CURVED.get(self.loss)
+        if curved is None:
             yield from self._least_squares(np.array(strengths), penalty)
             return
+        first = max(STRONGEST, strengths[0])
+        self.f = self._linear()
         for _ in range(FIRST_STEPS):
-            normal = self._around(newton)
-            self._solve(normal, strengths[0] * penalty)
+            self._step(curved, self._around(curved), first * penalty)
+        while first > STRIDE * strengths[0]:
+            first /= STRIDE
+            self._step(curved, self._around(curved), first * penalty)
         for number, strength in enumerate(strengths):
             if number % SERVES == 0:
-                normal = self._around(newton)
-            self._solve(normal, strength * penalty)
+                normal = self._around(curved)
+            self._step(curved, normal, strength * penalty)
             yield self.w, self.constant
 
-    def _around(self, newton: Derivatives) -> Normal:
+    def _around(self, curved: Curved) -> Normal:
         """The least-squares problem of a Newton step from here."""
-        linear = self._linear()
-        slope, curve = newton(np.minimum(np.maximum(linear + self.offset, -_STEEP), _STEEP), self.y, self.parameter)
-        return self._normal(self.weight * curve, linear - slope / curve)
+        slope, curve = curved.derivatives(self.f + self.offset, self.y, self.parameter)
+        return self._normal(self.weight * curve, self.f - slope / curve)
 
-    def _solve(self, normal: Normal, penalty: FloatArray) -> None:
+    def _step(self, curved: Curved, normal: Normal, penalty: FloatArray) -> None:
+        """To the solution of a least-squares problem, or only part of the way where things would be worse there."""
         gram, moment, mean, middle = normal
+        old, constant, f, before = self.w.copy(), self.constant, self.f, self._cost(curved, self.f, self.w, penalty)
         descend(gram, moment, penalty, self.lower, self.upper, self.w, self.tolerance)
         self.constant = middle - float(mean @ self.w)
+        self.f = self._linear()
+        new, last, there, part = self.w.copy(), self.constant, self.f, 1.0
+        for _ in range(HALVINGS):
+            if self._cost(curved, self.f, self.w, penalty) <= before + NOISE * abs(before):
+                return
+            part /= 2
+            self.w[:] = np.minimum(np.maximum(old + part * (new - old), self.lower), self.upper)
+            self.constant, self.f = constant + part * (last - constant), f + part * (there - f)
+        self.w[:], self.constant, self.f = old, constant, f
+
+    def _cost(self, curved: Curved, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
+        """What is minimised."""
+        losses = curved.values(f + self.offset, self.y, self.parameter)
+        return float(self.weight @ losses + (penalty * w) @ w / 2)
 
     def _least_squares(self, strengths: FloatArray, penalty: FloatArray) -> Iterator[tuple[FloatArray, float]]:
         """The Gram matrix is made once; under a robust loss the constant is a quantile of what is left over."""
@@ -238,8 +242,8 @@ def _first_constant(loss: str, y: FloatArray, weight: FloatArray, offset: FloatA
     if loss == "logistic":
         mean = min(max(mean, 1e-3), 1.0 - 1e-3)
         return float(np.log(mean / (1.0 - mean)) - offset.mean())
-    if loss in _DERIVATIVES:
-        exposure = _mean(np.exp(np.clip(offset, -_STEEP, _STEEP)), weight)
+    if loss in CURVED:
+        exposure = _mean(np.exp(within_reach(offset)), weight)
         return float(np.log(max(mean, 1e-6) / exposure))
     return mean - float(offset.mean())
 

