@@ -113,3 +113,20 @@ def test_the_loss_of_several_classes_is_the_trainers(rng):
     result = train(learn, TrainingOptions(n_steps=50, n_snapshots=1), holdout=np.arange(60))
     found = mean_loss(learn, np.arange(60), outputs_of(result.network, learn, np.arange(60)))
     assert found == pytest.approx(result.snapshots[-1].holdout_loss, rel=1e-9)
+
+
+@pytest.mark.parametrize("strength", [0.3, 3.0])
+@pytest.mark.parametrize("loss", ["logistic", "poisson"])
+def test_a_rare_class_and_a_weak_penalty_do_not_throw_newton_off(loss, strength):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(4000, 4))
+    f = 3.0 * x[:, 0] - 7.5
+    y = (rng.random(4000) < 1 / (1 + np.exp(-f))).astype(float) if loss == "logistic" else rng.poisson(np.exp(f - 2.0))
+    learn = problem(x, y.astype(float), loss)
+    (alone,) = fit_additive(learn, None, PENALTY, [strength])
+    path = [s for s in (3000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3) if s >= strength]
+    after_others = fit_additive(learn, None, PENALTY, path)[-1]
+    rows, mean = np.arange(len(y)), y.mean()
+    constant = Additive(np.zeros(4), float(np.log(mean / (1 - mean) if loss == "logistic" else mean)))
+    assert alone.loss(learn, rows) < 0.8 * constant.loss(learn, rows)
+    assert alone.loss(learn, rows) == pytest.approx(after_others.loss(learn, rows), rel=0.02)

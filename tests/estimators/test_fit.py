@@ -165,9 +165,17 @@ def test_ctrl_c_leaves_the_best_model_so_far(monkeypatch):
 def test_history_says_what_was_tried_and_verbose_shows_it(capsys):
     X, y, _ = wave(200)
     model = MonotonicRegressor(verbose=1, **QUICK).fit(X, y)
-    assert {"member", "n_bins", "n_steps", "slope_rate", "slope_decay", "holdout_loss", "seconds"} == set(
-        model.history_[0]
-    )
+    assert {
+        "member",
+        "n_bins",
+        "n_features",
+        "taken",
+        "n_steps",
+        "slope_rate",
+        "slope_decay",
+        "holdout_loss",
+        "seconds",
+    } == set(model.history_[0])
     assert model.n_iter_ >= 1
     assert "hold-out loss" in capsys.readouterr().err
     MonotonicRegressor(**QUICK).fit(X, y)

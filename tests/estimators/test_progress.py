@@ -75,7 +75,13 @@ def test_a_long_training_is_told_of_on_its_way_and_where_it_ended(monkeypatch):
     monkeypatch.setattr(_progress, "PAUSE_SECONDS", 0.0)
     options, layout = SimpleNamespace(seed=0, n_steps=500), SimpleNamespace(most_bins=8)
     job: Any = SimpleNamespace(
-        member=0, options=options, holdout=1, problem=SimpleNamespace(layout=layout), together=(0,), rung=0
+        member=0,
+        options=options,
+        holdout=1,
+        problem=SimpleNamespace(layout=layout),
+        together=(0,),
+        rung=0,
+        n_features=None,
     )
     with Display(1) as display:
         display.update(job, Standing(100, 500, 1.0, 0.5, 0.25))

@@ -244,7 +244,7 @@ def test_a_path_that_still_gains_earns_more_rungs(rng):
     assert (run._judged, run._length) == (2, 3)
     run.climb(5)
     assert run.ended
-    assert run._climbed == run._judged > 2  # the last one is left for the finish
+    assert run.climbed == run._judged > 2  # the last one is left for the finish
     chosen, _ = run.run()
     assert chosen.rung <= run._judged
 
@@ -260,7 +260,7 @@ def test_a_path_over_noise_earns_nothing(rng):
 def test_climbing_in_two_goes_is_climbing(rng):
     one, two = (recipe(np.random.default_rng(7), n=2600, rungs=(*RUNGS, Rung(400, 0.02))) for _ in range(2))
     assert two.climb(1)
-    assert two._climbed == 1
+    assert two.climbed == 1
     chosen, climbers = one.run()
     again, others = two.run()
     assert chosen == again

@@ -1,4 +1,4 @@
-"""Losses as a Newton step sees them: value, slope and curvature in f of every row; the others start from least squares."""
+"""Losses as a Newton step sees them: value, slope and curvature in f of every row. Others start from least squares."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,21 @@ class JudgedRows:
 
     def outputs(self, network: NetworkArrays) -> FloatArray:
         """Of a network in convex form, the problem's offsets included: (rows, outputs)."""
-        z, last, data = self._x, len(network.weights) - 1, self.problem.data
-        for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
-            z = z @ weight.T.astype(z.dtype)
-            z += bias.astype(z.dtype)
-            if k < last:
-                z = _sorted(z, network.group_sizes[k])
+        first = self._x @ network.weights[0].T.astype(self._x.dtype)
+        return self._with_offsets(_after_first(first, network))
+
+    def outputs_without(
+        self, network: NetworkArrays, columns: slice, orders: Sequence[NDArray[np.int64]]
+    ) -> FloatArray:  # fmt: skip
+        """Mean of `outputs` with some columns taken from other rows, in each of the orders in turn."""
+        x, weight = self._x, network.weights[0].T.astype(self._x.dtype)
+        part = x[:, columns] @ weight[columns]
+        rest = x @ weight - part
+        found = sum(_after_first(rest + part[order], network) for order in orders)
+        return self._with_offsets(np.asarray(found) / len(orders))
+
+    def _with_offsets(self, z: FloatArray) -> FloatArray:
+        data = self.problem.data
         if not len(data.offset):
             return np.asarray(z)
         return np.asarray(z + data.offset[self.places][:, np.argsort(self.problem.layout.output_order)])
@@ -48,6 +58,16 @@ class JudgedRows:
 def outputs_of(network: NetworkArrays, problem: Problem, rows: ArrayLike) -> FloatArray:
     """Outputs of a network in convex form for rows of a problem, its offsets included: (rows, outputs)."""
     return JudgedRows(problem, rows).outputs(network)
+
+
+def _after_first(z: FloatArray, network: NetworkArrays) -> FloatArray:
+    """Outputs, from the products of inputs and first-layer weights, which are used up."""
+    last = len(network.weights) - 1
+    for k, bias in enumerate(network.biases):
+        z += bias.astype(z.dtype)
+        if k < last:
+            z = _sorted(z, network.group_sizes[k]) @ network.weights[k + 1].T.astype(z.dtype)
+    return z
 
 
 def _sorted(z: FloatArray, size: int) -> FloatArray:

@@ -15,7 +15,7 @@ __all__ = ["encode", "out_of_fold", "thermometer_width"]
 
 FloatArray = NDArray[np.float64]
 
-MANY = 32  # beyond this, rare categories share their target mean instead of having a column each
+MANY = 12  # beyond this, rare categories share their target mean instead of having a column each
 _FOLDS = 8
 _PRIOR = 20.0  # rows of the overall mean that every category's own mean is diluted with
 

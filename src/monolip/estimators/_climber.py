@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from monolip.engine.anchored import Anchored
 from monolip.engine.trainer import NetworkArrays
 
-__all__ = ["Chosen", "Climber", "Hands", "Rung", "deal_folds", "plainest"]
+__all__ = ["Chosen", "Climber", "Hands", "Rung", "Used", "deal_folds", "plainest"]
 
 FloatArray = NDArray[np.float64]
 
@@ -27,13 +28,25 @@ class Rung:
     decay: float
 
 
+class Used(NamedTuple):
+    """What networks use beside their start: (d,) model columns, those of so many features."""
+
+    columns: NDArray[np.bool_]
+    n_features: int
+
+    @classmethod
+    def of(cls, features: NDArray[np.bool_], starts: NDArray[np.int64]) -> Used:
+        """starts: first column of each feature, and one past the last."""
+        return cls(np.repeat(features, np.diff(starts)), int(features.sum()))
+
+
 @dataclass(frozen=True)
 class Chosen:
     """What the recipe settled on: how far to climb (0: the additive start), the start's regulariser, how to finish.
 
     further: the rung that is climbed on top of it with all rows, where the path was still gaining; None: the best one
     was passed, and is climbed again with all rows instead. learned: whether the first rungs gained much, which limits
-    the decay of the later ones.
+    the decay of the later ones. used: by networks, beside their start; None: everything.
     """
 
     rung: int
@@ -41,16 +54,21 @@ class Chosen:
     steps: int
     further: int | None = None
     learned: bool = False
+    used: Used | None = None
 
 
 @dataclass
 class Climber:
-    """One member on its way: rows, start, its network after every rung (before the first: None), hold-out losses."""
+    """One member on its way: rows, start, its network after every rung (before the first: None), hold-out losses.
+
+    n_features: that its network uses; None: all.
+    """
 
     member: int
     index: NDArray[np.int32]
     holdout: NDArray[np.int32] | None
     anchored: Anchored
+    n_features: int | None = None
     networks: list[NetworkArrays | None] = field(default_factory=lambda: [None])
     losses: list[float] = field(default_factory=list)
     finished: NetworkArrays | None = None  # as trained on all rows in the end; nothing judges it

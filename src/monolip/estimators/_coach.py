@@ -59,6 +59,12 @@ class Coach:
         for climber, result in zip(climbers, self._results(jobs), strict=True):
             climber.finished = result.snapshots[-1].network if result.stopped == "finished" else None
 
+    def give_up(self, n_bins: int, n_features: int | None) -> None:
+        """Trainings of a path that is not taken."""
+        for training in self.history:
+            if (training["n_bins"], training["n_features"]) == (n_bins, n_features):
+                training["taken"] = False
+
     @contextmanager
     def interruptible(self) -> Iterator[None]:
         """Ctrl-C ends what is done inside, and the fit goes on to freeze what it has."""
@@ -97,4 +103,7 @@ class Coach:
             seed=(self.seed + 7919 * climber.member + 104729 * number) % 2**31,
         )
         start = climber.networks[-1]
-        return Job(climber.member, number, climber.anchored.problem, options, climber.index, climber.holdout, start)
+        return Job(
+            climber.member, number, climber.anchored.problem, options, climber.index, climber.holdout, start,
+            n_features=climber.n_features,
+        )  # fmt: skip

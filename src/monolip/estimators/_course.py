@@ -22,9 +22,10 @@ class Course:
         self.judges |= job.holdout is not None
 
     def is_trial(self, job: Job) -> bool:
-        """Whether it is part of the path of another number of bins, before the rows held out have chosen one."""
+        """Whether it is part of a path of more bins or fewer features, before the rows held out have chosen one."""
         judged = job.holdout is not None and job.rung < RUNGS
-        return judged and not self.is_later(job) and job.problem.layout.most_bins != self.first_bins
+        other = job.n_features is not None or job.problem.layout.most_bins != self.first_bins
+        return judged and not self.is_later(job) and other
 
     def is_finish(self, job: Job) -> bool:
         """Whether a member that was judged trains once more with all rows."""
@@ -42,12 +43,19 @@ class Course:
             verb = "follow" if job.holdout is None else "join"
             return f"{count} more members {verb}" if count > 1 else f"1 more member {verb}s"
         if self.is_trial(job):
-            return f"trying {job.problem.layout.most_bins} bins"
+            return f"trying {_bins_or_features(job)}"
         return "finishing" if self.is_finish(job) else "training"
 
     def words_of_one(self, job: Job) -> str:
         """Of this training alone."""
         came = ("" if job.holdout is None else " joins") if self.is_later(job) else ""
-        bins = f"{'trying ' if self.is_trial(job) else ''}{job.problem.layout.most_bins} bins"
+        bins = f"trying {_bins_or_features(job)}" if self.is_trial(job) else f"{job.problem.layout.most_bins} bins"
         rows = ", all rows" if job.holdout is None else ""
         return f"member {job.member}{came}, {bins}, {job.options.n_steps} steps{rows}"
+
+
+def _bins_or_features(job: Job) -> str:
+    """What a path that is tried has more or less of."""
+    if job.n_features is None:
+        return f"{job.problem.layout.most_bins} bins"
+    return f"{job.n_features} feature{'s' if job.n_features > 1 else ''}"

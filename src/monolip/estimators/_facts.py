@@ -76,7 +76,11 @@ def staying_members(history: Sequence[Mapping[str, Any]], n_members: int, n_bins
         return []
     known = {entry["member"] for entry in history if _stays(entry)}
     nothing = {"n_steps": 0, "slope_rate": 0.0, "slope_decay": 0.0, "holdout_loss": None, "seconds": 0.0}
-    return [{"member": member, "n_bins": n_bins, **nothing} for member in range(n_members) if member not in known]
+    return [
+        {"member": member, "n_bins": n_bins, "n_features": None, "taken": True, **nothing}
+        for member in range(n_members)
+        if member not in known
+    ]
 
 
 def _stays(entry: Mapping[str, Any]) -> bool:

@@ -23,7 +23,7 @@ from monolip.engine.judging import JudgedRows
 from monolip.engine.problem import Problem
 from monolip.estimators._climber import Climber
 
-__all__ = ["Jury"]
+__all__ = ["Jury", "judged_losses"]
 
 FloatArray = NDArray[np.float64]
 
@@ -32,6 +32,12 @@ SHORT = 4  # rungs; of many rows these do not tell yet what there is to learn
 WORTH, WORTH_NOISY = 0.003, 0.01  # part of the loss that a rung gains if it is not the last
 MUCH, MOST = 0.12, 0.5  # part of the loss gained: what the start could not explain is then no noise, hardly any is left
 WORSE = 0.03  # part of the loss by which a rung is too bad to be forgiven
+
+
+def judged_losses(rows: JudgedRows, f: NDArray[np.floating]) -> FloatArray:
+    """Of outputs, row by row, as a jury counts them."""
+    losses = rows.losses(f)
+    return losses**POWER if rows.problem.loss.name == "squared" else losses
 
 
 @dataclass
@@ -103,12 +109,12 @@ class Jury:
         before = min(self.curve[:-1], default=self.curve[-1])
         return before - self.curve[-1] > much * abs(before)
 
-    def disagreement(self, climbers: Sequence[Climber]) -> float:
+    def disagreement(self, climbers: Sequence[Climber], rung: int = -1) -> float:
         """Part of the loss that the average of the first two members saves, on rows that one of them held out."""
         two, single, both = climbers[:2], 0.0, 0.0
         for climber in two[:1] if self.paired else two:
             rows, weight = self._judged(climber), self._judged(climber).weight
-            outputs = [rows.outputs(member.network(-1)) for member in two]
+            outputs = [rows.outputs(member.network(rung)) for member in two]
             single += sum(float(weight @ self._loss(climber, f)) for f in outputs) / 2
             both += float(weight @ self._loss(climber, (outputs[0] + outputs[1]) / 2))
         return (single - both) / abs(single) if single else 0.0
@@ -137,8 +143,7 @@ class Jury:
         return self._judged(climber).places
 
     def _loss(self, climber: Climber, f: NDArray[np.floating]) -> FloatArray:
-        losses = self._judged(climber).losses(f)
-        return losses**POWER if self.problem.loss.name == "squared" else losses
+        return judged_losses(self._judged(climber), f)
 
     def _judged(self, climber: Climber) -> JudgedRows:
         """The rows a member holds out; shared by members that hold out the same."""

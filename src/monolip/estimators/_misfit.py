@@ -13,7 +13,7 @@ rows, is the part of what the start leaves over that the cells would explain.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ STRETCHES, FEWEST = 64, 8  # along a feature, and rows in each
 QUARTERS = 4  # stretches of a feature, or of its categories, that are crossed with those of another
 CELLS = QUARTERS + 1  # and what is missing
 MOST_FEATURES, MOST_OUTER = 32, 16  # that are crossed with each other; also by their outer quarters
+MOST_TOLD = 64  # that are asked which of them matter
 MOST_PAIRS = 80  # that are crossed with pairs: those of 13 features
 CLEAR = 4.5  # standard deviations of one contrast
 SURE = 5.0  # standard deviations: there may be many features
@@ -88,15 +89,30 @@ class Misfit:
         """
         if not self.says_something or len(self.table.columns) > MOST_FEATURES:
             return False
+        return not (self._pairs_tell.any() or _halves_tell(*self._cut))
+
+    def told(self) -> NDArray[np.bool_]:
+        """Features whose quarters, alone or together with those of another, explain something: (features,)."""
+        if not self.says_something or len(self.table.columns) > MOST_TOLD:
+            return np.zeros(len(self.table.columns), bool)
+        return np.asarray(self._pairs_tell.any(axis=1))
+
+    @cached_property
+    def _pairs_tell(self) -> NDArray[np.bool_]:
+        return _quarters_tell(*self._cut)
+
+    @cached_property
+    def _cut(self) -> tuple[Codes, Singles, Singles]:
+        """Quarters of all features, (features, rows), and what is left over in the rows."""
         columns = zip(self.table.columns, self.schema.categories, strict=True)
         codes = np.stack([_quarters(column, self.rows, kind is not None) for column, kind in columns])
         scale = max(float(np.abs(self.slope).max()), math.sqrt(float(self.spread.max())))  # squares may overflow
         slope, spread = (self.slope / scale).astype(np.float32), (self.spread / scale / scale).astype(np.float32)
-        return not (_quarters_tell(codes, slope, spread) or _halves_tell(codes, slope, spread))
+        return codes, slope, spread
 
 
-def _quarters_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
-    """Whether the quarters of one feature, or those of two together, explain something. codes: (features, rows)."""
+def _quarters_tell(codes: Codes, slope: Singles, spread: Singles) -> NDArray[np.bool_]:
+    """Whether the quarters of one feature, or those of two together, explain something: (features, features)."""
     cells = (codes[:, None, :] == np.arange(CELLS)[:, None]).reshape(-1, len(slope)).astype(np.float32)
     sums, sizes = (cells * slope) @ cells.T, (cells * spread) @ cells.T
     filled = sizes > 0
@@ -104,7 +120,7 @@ def _quarters_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
     pairs = (len(codes), CELLS, len(codes), CELLS)
     total = statistic.reshape(pairs).sum(axis=(1, 3), dtype=np.float64)
     number = filled.reshape(pairs).sum(axis=(1, 3))
-    return bool((total - number > SURE * np.sqrt(2.0 * number)).any())
+    return np.asarray(total - number > SURE * np.sqrt(2.0 * number))
 
 
 def _halves_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:

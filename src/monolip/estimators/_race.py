@@ -1,4 +1,4 @@
-"""Few bins or many: both paths begin, and the rows held out say which of them goes on.
+"""Few bins or many, all features or some: paths begin, and the rows held out say which of them goes on.
 
 Many bins let a network follow steps and bends that few cannot, and noise. What the first rungs gain with few bins says
 whether there is anything to follow, and so does what their start leaves over along a feature: where neither shows
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from monolip.estimators._bounds import Boxes
 from monolip.estimators._fineness import refuse_too_fine, too_fine
+from monolip.estimators._narrowing import narrowed
 from monolip.estimators._recipe import Recipe
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
@@ -23,6 +24,8 @@ __all__ = ["Path", "better_path", "few_bins"]
 FEW, MANY = 8, 64  # bins of a numeric feature
 MANY_FEATURES, TOO_MANY = 64, 128  # numeric ones that get half of the few bins, and none
 ALL_BINS, ROWS_OF_A_BIN = 2048, 8  # of all features together, at most; on average, at least
+BINS_OF_A_ROW = 2  # of all features together, at most: an additive start has that many slopes to find
+LARGE, VERY_MANY = 4096, 128  # rows that bear more of them
 RUNGS = 3  # after which paths are compared
 EARNED = 0.08  # part of the loss that few bins gain by then if many are tried
 LONGER = 4.0  # times as long as the path of few bins: less time left, and many are not tried
@@ -47,14 +50,33 @@ def better_path(
     table: RawTable, schema: Schema, n_bins: int | None, learn: Callable[[int], InputTransform],
     make: Callable[[InputTransform], Path],
 ) -> Path:  # fmt: skip
-    """The path of so many bins; None: of few, or of many where those are worth more. make: a path not yet begun."""
+    """The path of so many bins (None: of few, or of many where those are worth more), whose networks use all features
+    or only some of them where those are worth more. make: a path not yet begun."""
+    path = _path_of_bins(table, schema, n_bins, learn, make)
+    recipe = path.recipe
+    if recipe.folds is None or len(path.boxes.lower) > 1:
+        return path
+    recipe.climb(RUNGS)
+    try:
+        return path._replace(recipe=narrowed(recipe, path.inputs.starts, RUNGS))
+    except KeyboardInterrupt:  # the path has a model already
+        recipe.coach.interrupted = True
+        return path
+
+
+def _path_of_bins(
+    table: RawTable, schema: Schema, n_bins: int | None, learn: Callable[[int], InputTransform],
+    make: Callable[[InputTransform], Path],
+) -> Path:  # fmt: skip
     numeric, begun = sum(categories is None for categories in schema.categories), time.perf_counter()
     if n_bins is not None:
         inputs = learn(n_bins)
         refuse_too_fine(inputs, n_bins)
         return make(inputs)
     few = make(learn(few_bins(schema)))
-    more = min(MANY, ALL_BINS // max(numeric, 1), table.n_rows // ROWS_OF_A_BIN)
+    most = MANY if table.n_rows < LARGE else VERY_MANY
+    all_bins = min(ALL_BINS, BINS_OF_A_ROW * table.n_rows)
+    more = min(most, all_bins // max(numeric, 1), table.n_rows // ROWS_OF_A_BIN)
     one_output = len(few.boxes.lower) == 1
     allowed = 0 < numeric <= MANY_FEATURES and one_output and more > 2 * FEW
     if not allowed or few.recipe.folds is None:
@@ -75,7 +97,9 @@ def better_path(
     if many is None:
         return few
     best, other = min(many.recipe.jury.curve), min(few.recipe.jury.curve)
-    return many if other - best > WORTH * abs(other) else few
+    taken, left = (many, few) if other - best > WORTH * abs(other) else (few, many)
+    left.recipe.give_up()
+    return taken
 
 
 def _other_path(
@@ -90,4 +114,7 @@ def _other_path(
         return None
     many = make(inputs)
     many.recipe.climb(RUNGS)
-    return None if many.recipe.coach.is_out_of_time(wanted=True) else many
+    if not many.recipe.coach.is_out_of_time(wanted=True):
+        return many
+    many.recipe.give_up()
+    return None

@@ -9,7 +9,10 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
               nothing over that features explain (see _misfit) ends there
     members   of few rows each holds out another part, and up to eight judge; of many rows two by two hold out the same
               part, so that their average is judged. All take the network of the rung that was best for all together.
-              Two that disagree much after some rungs are joined by two more, where their number is left to the fit
+              Two that disagree much after some rungs are joined by two more, and two that disagree in the end are
+              followed by two more, where their number is left to the fit
+    features  what a network gains nothing by, or what nothing shows to matter where it only loses, is left to the start
+              (see _narrowing)
     finish    rows held out have done their work: every member trains once more with all rows, further where the path
               was still gaining, else along the best rung again, not where many rows gained little; followers see all
 
@@ -19,7 +22,7 @@ Everything is decided on rows held out inside the fit; nothing depends on anythi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,11 +30,11 @@ from numpy.typing import NDArray
 
 from monolip.engine.additive import Additive
 from monolip.engine.problem import Problem
-from monolip.estimators._climber import Chosen, Climber, Hands, Rung
+from monolip.estimators._climber import Chosen, Climber, Hands, Rung, Used
 from monolip.estimators._coach import Coach
 from monolip.estimators._jury import SHORT, Jury
 from monolip.estimators._misfit import Misfit
-from monolip.estimators._starts import Started, start_members
+from monolip.estimators._starts import Started, put_at_start, start_members
 
 __all__ = ["Recipe"]
 
@@ -49,6 +52,7 @@ RESERVED = 3  # a path of so many rungs keeps its last one for the finish
 EARNS = 0.05  # part of the loss: a last rung that gains this much earns another one
 DISAGREE = 3  # rungs after which two members are compared
 APART = 0.015  # part of the loss that their average saves, if two more join them
+DIVIDED = 0.01  # and of the best rung, if others are to follow
 PATIENT = 4.0  # times as long as so far: less time left, and nobody joins
 STILL = 0.01  # and one that gains this much is followed by a longer one in the finish
 UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
@@ -58,7 +62,8 @@ UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
 class Recipe:
     """rungs: the path; the last `unearned` of them only where it still gains much. penalty: (d,) relative ridge
     penalties of the start. folds: (n,) fold of each row, or None. most_members: as many may become of n_members.
-    look: finds what an additive start leaves over; None: nobody does.
+    look: finds what an additive start leaves over; None: nobody does. used: by networks,
+    beside their start; None: everything.
     """
 
     problem: Problem
@@ -72,6 +77,7 @@ class Recipe:
     look: Callable[[Additive], Misfit] | None = None
     strength: float | None = None
     learned: bool = False
+    used: Used | None = None
     probes: list[Climber] = field(default_factory=list)
     ended: bool = False
 
@@ -94,10 +100,12 @@ class Recipe:
     def run(self) -> tuple[Chosen, list[Climber]]:
         """What was chosen, and the members, each with a network for that rung. Goes on from where `climb` ended."""
         self.climb(len(self.rungs))
-        climbed = self._climbed
+        climbed = self.climbed
         chosen = self._chosen(climbed if self.folds is None else self.jury.best(), climbed)
         if climbed < self._length and self._is_finished(chosen.rung):  # else nothing is left of the passes asked for
             self._finish(self.probes, chosen)
+        if self._is_divided(chosen):
+            self.n_members = self.most_members
         follow = len(self.probes) < self.n_members and not self.coach.is_out_of_time(wanted=True)
         return chosen, self.probes + (self.more(chosen, len(self.probes)) if follow else [])
 
@@ -112,9 +120,23 @@ class Recipe:
             self.jury.quiet = self.strength is not None and self.strength < QUIET
             if self.folds is not None:
                 self.jury.hear(self.probes)
-        while not self.ended and self._climbed < until:
-            self._climb_one(self._climbed)
+        while not self.ended and self.climbed < until:
+            self._climb_one(self.climbed)
         return not self.ended
+
+    def restarted(self, used: Used) -> Recipe:
+        """The same path from its starts, with networks that use some features only."""
+        found = replace(self, used=used, probes=[], ended=False)
+        for climber in self.probes:
+            found.probes.append(Climber(climber.member, climber.index, climber.holdout, climber.anchored))
+            put_at_start(found.probes[-1], self.problem, climber.anchored.start, used)
+        found.jury.quiet = self.jury.quiet
+        found.jury.hear(found.probes)
+        return found
+
+    def give_up(self) -> None:
+        """Another path is taken; the history says so."""
+        self.coach.give_up(self.problem.layout.most_bins, None if self.used is None else self.used.n_features)
 
     def _climb_one(self, number: int) -> None:
         if number == DISAGREE and number < self._judged:
@@ -124,10 +146,10 @@ class Recipe:
                 self._train(self.probes, number)
                 if self.folds is not None:
                     self.jury.hear(self.probes)
-        done = self.folds is not None and self._climbed > 0 and (self.jury.is_done() or self._is_noise())
-        left = not done and self._climbed < self._judged
-        self.ended = done or self.coach.is_out_of_time(wanted=left) or self._climbed <= number
-        if not self.ended and self._climbed == self._judged:
+        done = self.folds is not None and self.climbed > 0 and (self.jury.is_done() or self._is_noise())
+        left = not done and self.climbed < self._judged
+        self.ended = done or self.coach.is_out_of_time(wanted=left) or self.climbed <= number
+        if not self.ended and self.climbed == self._judged:
             self.ended = not self._earns_more()
 
     def _is_noise(self) -> bool:
@@ -146,7 +168,7 @@ class Recipe:
             return
         if self.coach.is_out_of_time(PATIENT * self.coach.spent, wanted=True):
             return
-        climbed, before, self.n_members = self._climbed, self.n_members, self.most_members
+        climbed, before, self.n_members = self.climbed, self.n_members, self.most_members
         with self.coach.interruptible():
             joining = self._start(range(before, self.n_members), judged=True)[0]
             for number in range(climbed):
@@ -160,6 +182,12 @@ class Recipe:
         for rung in range(climbed + 1):
             self.jury.hear(self.probes, rung)
 
+    def _is_divided(self, chosen: Chosen) -> bool:
+        """Whether members disagree so much in the end that others are to follow them."""
+        if self.folds is None or self.most_members <= self.n_members or chosen.rung == 0:
+            return False
+        return self.jury.disagreement(self.probes, chosen.rung) > DIVIDED
+
     def _earns_more(self) -> bool:
         """Whether the last rung of a path gained so much that there is one more."""
         earned = self.unearned > 0 and self.folds is not None and self.jury.gained_last(EARNS)
@@ -167,7 +195,7 @@ class Recipe:
         return earned
 
     @property
-    def _climbed(self) -> int:
+    def climbed(self) -> int:
         """Rungs that all members have climbed."""
         return min(len(climber.networks) for climber in self.probes) - 1
 
@@ -178,9 +206,9 @@ class Recipe:
     def _chosen(self, best: int, climbed: int) -> Chosen:
         steps, learned = sum(rung.steps for rung in self.rungs[:best]), self._has_learned()
         if best == 0 or best < climbed or climbed == self._length or not self._is_finished(best):
-            return Chosen(best, self.strength, steps, None, learned)
+            return Chosen(best, self.strength, steps, None, learned, self.used)
         further = best if best == self._judged and self.jury.gained_last(STILL) else best - 1
-        return Chosen(best, self.strength, steps + self.rungs[further].steps, further, learned)
+        return Chosen(best, self.strength, steps + self.rungs[further].steps, further, learned, self.used)
 
     def _is_finished(self, best: int) -> bool:
         """Whether all rows are trained on in the end: of many, what gained little gains nothing by some more."""
@@ -202,7 +230,7 @@ class Recipe:
 
     def more(self, chosen: Chosen, start: int) -> list[Climber]:
         """Members number `start` and up, as far as was chosen. They judge nothing, and learn from all rows."""
-        self.strength, self.learned = chosen.strength, chosen.learned
+        self.strength, self.learned, self.used = chosen.strength, chosen.learned, chosen.used
         found: list[Climber] = []
         with self.coach.interruptible():
             found = self._followers(chosen, start)
@@ -223,7 +251,7 @@ class Recipe:
         tried = STRENGTHS if self.strength is None else (self.strength,)
         dealt = [(member // 2 if self.paired else member) if judged else None for member in members]
         rows = [self._hands.of(fold) for fold in dealt]
-        return start_members(self.problem, members, rows, self.penalty, tried, judged)
+        return start_members(self.problem, members, rows, self.penalty, tried, judged, self.used)
 
     def _train(self, climbers: Sequence[Climber], number: int) -> None:
         self.coach.train(climbers, number, self._rung(number))

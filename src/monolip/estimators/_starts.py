@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from monolip.engine.additive import Additive, fit_additive, row_losses_of
 from monolip.engine.anchored import Anchored
 from monolip.engine.problem import Problem
-from monolip.estimators._climber import Climber, plainest
+from monolip.estimators._climber import Climber, Used, plainest
 
-__all__ = ["Started", "start_members"]
+__all__ = ["Started", "put_at_start", "start_members"]
 
 Rows = NDArray[np.int32]
 Started = tuple[list[Climber], float | None]
@@ -21,11 +21,12 @@ Started = tuple[list[Climber], float | None]
 def start_members(
     problem: Problem, members: Sequence[int], rows: Sequence[tuple[Rows, Rows | None]],
     penalty: NDArray[np.float64], tried: Sequence[float], judged: bool,
+    used: Used | None = None,
 ) -> Started:  # fmt: skip
     """Climbers, and the strength of their ridge penalty: of those tried the best on all rows held out together, or the
     one in the middle where nothing is judged; None where a problem has no additive start, and they begin at a constant.
 
-    rows: of every member, those it learns from and those it holds out.
+    rows: of every member, those it learns from and those it holds out. used: by networks; None: everything.
     """
     climbers = [Climber(m, *r, Anchored(problem, None, r[0])) for m, r in zip(members, rows, strict=True)]
     starts: list[list[Additive]] = []
@@ -39,5 +40,11 @@ def start_members(
         pairs = zip(climbers, starts, strict=True)
         at = plainest([row_losses_of(found, problem, climber.judged_on) for climber, found in pairs], tried)
     for climber, found in zip(climbers, starts, strict=True):
-        climber.anchored = Anchored(problem, found[at])
+        put_at_start(climber, problem, found[at], used)
     return climbers, tried[at]
+
+
+def put_at_start(climber: Climber, problem: Problem, start: Additive | None, used: Used | None) -> None:
+    """Its network will be trained around the start, and use what may be used."""
+    climber.anchored = Anchored(problem, start, climber.index, None if used is None else used.columns)
+    climber.n_features = None if used is None else used.n_features

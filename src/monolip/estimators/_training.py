@@ -29,6 +29,7 @@ class Job:
     """One training: member and rung, what to learn, how, from where, on which rows and judged on which.
 
     together: the members that are trained along with this one, itself among them, for whom progress is shown.
+    n_features: that the network uses; None: all.
     """
 
     member: int
@@ -39,6 +40,7 @@ class Job:
     holdout: NDArray[np.int32] | None
     start: NetworkArrays | None = None
     together: tuple[int, ...] = ()
+    n_features: int | None = None
 
 
 def entry(job: Job, result: TrainingResult) -> dict[str, object]:
@@ -47,6 +49,8 @@ def entry(job: Job, result: TrainingResult) -> dict[str, object]:
     return {
         "member": job.member,
         "n_bins": job.problem.layout.most_bins,
+        "n_features": job.n_features,
+        "taken": True,
         "n_steps": last.step,
         "slope_rate": options.slope_rate,
         "slope_decay": options.slope_decay,

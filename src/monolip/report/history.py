@@ -78,8 +78,9 @@ def _legend_above(axis: Any, count: int) -> None:
 
 
 def _taken(model: Any) -> list[dict[str, Any]]:
-    """Of a race between numbers of bins the path that the model comes from."""
+    """Of paths with other bins or features the one that the model comes from."""
     history = [entry for entry in model.history_ if "member" in entry]  # a stretch of a stream is of all of them
+    history = [entry for entry in history if entry.get("taken", True)]  # files of before do not say
     tried = {entry.get("n_bins") for entry in history}
     if len(tried) < 2 or None in tried:
         return history

@@ -1,0 +1,90 @@
+r"""Which features a network uses beside its additive start, and which are left to the start alone.
+
+A network follows every feature it is given, also those that have nothing to say, and of many such ones it learns noise.
+Rows held out tell them apart: with a feature's values taken from other rows, and outputs averaged over several such
+draws, the network g around the start does without it,
+
+    help of feature j  =  sum over rows of  loss(start + mean over draws of g(x without j)) - loss(start + g(x))
+
+A path is begun again with those that help; if that is better, their help is asked for once more. Where a network only
+loses there is no help to be measured: its path is begun again with the features whose quarters, two by two, explain
+what the start leaves over (see _misfit), if there are any. Everything is judged by rows held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine.judging import JudgedRows
+from monolip.estimators._climber import Climber, Used
+from monolip.estimators._jury import judged_losses
+from monolip.estimators._recipe import Recipe
+
+__all__ = ["narrowed"]
+
+FloatArray = NDArray[np.float64]
+
+EARNED = 0.03  # part of the loss that networks gain if their help is asked for
+DRAWS = 4
+SURE = 0.0  # standard errors that a feature helps by, if it does
+MOST_ROWS = 1024  # held out by a member
+WORTH = 0.01  # part of the loss by which a path with fewer features is better, if it is taken
+WORTH_ENDED = 0.003  # and where the other one has come to its end
+
+
+def narrowed(recipe: Recipe, starts: NDArray[np.int64], rungs: int) -> Recipe:
+    """A path of so many rungs as it is, or begun again with some of its features and that far again.
+
+    starts: first model column of each feature, and one past the last.
+    """
+    if recipe.folds is None or recipe.climbed == 0 or not recipe.jury.anchored or len(recipe.rungs) <= rungs:
+        return recipe  # nothing to judge by, or a path that max_iter has cut short
+    if recipe.ended:
+        told = recipe.misfit.told() if recipe.misfit is not None else np.zeros(0, bool)
+        return _better(recipe, told, starts, rungs, WORTH_ENDED) or recipe
+    found: Recipe | None = recipe
+    while found is not None and not found.ended and found.jury.gained_much(found.climbed, EARNED):
+        recipe = found
+        found = _better(recipe, _helpful(recipe.probes, starts, recipe.coach.seed), starts, rungs, WORTH)
+    return found or recipe
+
+
+def _better(
+    recipe: Recipe, features: NDArray[np.bool_], starts: NDArray[np.int64], rungs: int, worth: float
+) -> Recipe | None:
+    """The path begun again with these features; None where it is not better, or would be the same."""
+    before = len(starts) - 1 if recipe.used is None else recipe.used.n_features
+    if not 0 < features.sum() < before or recipe.coach.is_out_of_time(wanted=True):
+        return None
+    found = recipe.restarted(Used.of(features, starts))
+    found.climb(rungs)
+    best, other = min(found.jury.curve), min(recipe.jury.curve)
+    better = other - best > worth * abs(other) and not recipe.coach.is_out_of_time()
+    (recipe if better else found).give_up()
+    return found if better else None
+
+
+def _helpful(climbers: Sequence[Climber], starts: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
+    """(features,) whether each of them helps the members as far as they have come, beyond chance."""
+    parts = [_helps(climber, starts, np.random.default_rng(seed + climber.member)) for climber in climbers]
+    helps = np.concatenate(parts, axis=1)
+    return np.asarray(helps.sum(axis=1) > SURE * np.linalg.norm(helps - helps.mean(axis=1, keepdims=True), axis=1))
+
+
+def _helps(climber: Climber, starts: NDArray[np.int64], rng: np.random.Generator) -> FloatArray:
+    """What each feature saves of the loss of rows that a member holds out: (features, rows)."""
+    held = climber.judged_on
+    if len(held) > MOST_ROWS:
+        held = held[np.linspace(0, len(held) - 1, MOST_ROWS).astype(np.int64)]
+    rows, g = JudgedRows(climber.anchored.problem, held), climber.networks[-1]
+    assert g is not None, "who has not climbed has no network"
+    with_all = judged_losses(rows, rows.outputs(g))
+    orders = [rng.permutation(len(held)) for _ in range(DRAWS)]
+    found = np.empty((len(starts) - 1, len(held)))
+    for j, first in enumerate(starts[:-1].tolist()):
+        f = rows.outputs_without(g, slice(first, int(starts[j + 1])), orders)
+        found[j] = rows.weight * (judged_losses(rows, f) - with_all)
+    return found
