@@ -130,7 +130,7 @@ class Recipe:
         for climber in self.probes:
             found.probes.append(Climber(climber.member, climber.index, climber.holdout, climber.anchored))
             put_at_start(found.probes[-1], self.problem, climber.anchored.start, used)
-        found.jury.quiet = self.jury.quiet
+        found.jury.succeed(self.jury)
         found.jury.hear(found.probes)
         return found
 
@@ -176,9 +176,9 @@ class Recipe:
         if self.coach.is_out_of_time(wanted=True):
             self.n_members = before  # who came only part of the way would spoil the others
             return
-        self.probes, quiet = self.probes + joining, self.jury.quiet
+        self.probes, jury = self.probes + joining, self.jury
         del self.jury
-        self.jury.quiet = quiet
+        self.jury.succeed(jury)
         for rung in range(climbed + 1):
             self.jury.hear(self.probes, rung)
 
@@ -186,7 +186,8 @@ class Recipe:
         """Whether members disagree so much in the end that others are to follow them."""
         if self.folds is None or self.most_members <= self.n_members or chosen.rung == 0:
             return False
-        return self.jury.disagreement(self.probes, chosen.rung) > DIVIDED
+        divided = self.jury.disagreement(self.probes, chosen.rung) > DIVIDED
+        return divided and not self.coach.is_out_of_time(PATIENT * self.coach.spent, wanted=True)
 
     def _earns_more(self) -> bool:
         """Whether the last rung of a path gained so much that there is one more."""
