@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting
-from monolip.estimators._misfit import CELLS, Misfit, _quarters
+from monolip.estimators._misfit import CELLS, Misfit, _quarter_of
 from monolip.estimators._raw_column import RawColumn
 
 
@@ -124,7 +124,7 @@ def test_a_start_that_is_too_coarse_for_one_feature_leaves_something(rng):
 )
 def test_values_that_are_equal_lie_in_one_quarter(values, codes):
     x = np.array(values, dtype=np.float64)
-    found = _quarters(RawColumn("x", x), np.arange(len(x)), False)
+    found = _quarter_of(RawColumn("x", x), np.arange(len(x)), False)
     assert found.min() >= 0
     assert found.max() < CELLS
     assert len(np.unique(found)) >= codes

@@ -35,7 +35,7 @@ class JudgedRows:
         return self._with_offsets(_after_first(first, network))
 
     def outputs_without(
-        self, network: NetworkArrays, columns: slice, orders: Sequence[NDArray[np.int64]]
+        self, network: NetworkArrays, columns: slice | NDArray[np.bool_], orders: Sequence[NDArray[np.int64]]
     ) -> FloatArray:  # fmt: skip
         """Mean of `outputs` with some columns taken from other rows, in each of the orders in turn."""
         x, weight = self._x, network.weights[0].T.astype(self._x.dtype)

@@ -37,6 +37,7 @@ CELLS = QUARTERS + 1  # and what is missing
 MOST_FEATURES, MOST_OUTER = 32, 16  # that are crossed with each other; also by their outer quarters
 MOST_TOLD = 64  # that are asked which of them matter
 MOST_PAIRS = 80  # that are crossed with pairs: those of 13 features
+TOLD = 6.0  # standard deviations of a pair whose features a network is tried with: few rows have odd cells
 CLEAR = 4.5  # standard deviations of one contrast
 SURE = 5.0  # standard deviations: there may be many features
 LEAST = 0.02  # of what the start leaves over: less is not worth finer bins
@@ -89,30 +90,31 @@ class Misfit:
         """
         if not self.says_something or len(self.table.columns) > MOST_FEATURES:
             return False
-        return not (self._pairs_tell.any() or _halves_tell(*self._cut))
+        return not ((self._pairs > SURE).any() or _halves_tell(*self._cut))
 
     def told(self) -> NDArray[np.bool_]:
         """Features whose quarters, alone or together with those of another, explain something: (features,)."""
         if not self.says_something or len(self.table.columns) > MOST_TOLD:
             return np.zeros(len(self.table.columns), bool)
-        return np.asarray(self._pairs_tell.any(axis=1))
+        return np.asarray((self._pairs > TOLD).any(axis=1))
 
     @cached_property
-    def _pairs_tell(self) -> NDArray[np.bool_]:
-        return _quarters_tell(*self._cut)
+    def _pairs(self) -> FloatArray:
+        return _quarters(*self._cut)
 
     @cached_property
     def _cut(self) -> tuple[Codes, Singles, Singles]:
         """Quarters of all features, (features, rows), and what is left over in the rows."""
         columns = zip(self.table.columns, self.schema.categories, strict=True)
-        codes = np.stack([_quarters(column, self.rows, kind is not None) for column, kind in columns])
+        codes = np.stack([_quarter_of(column, self.rows, kind is not None) for column, kind in columns])
         scale = max(float(np.abs(self.slope).max()), math.sqrt(float(self.spread.max())))  # squares may overflow
         slope, spread = (self.slope / scale).astype(np.float32), (self.spread / scale / scale).astype(np.float32)
         return codes, slope, spread
 
 
-def _quarters_tell(codes: Codes, slope: Singles, spread: Singles) -> NDArray[np.bool_]:
-    """Whether the quarters of one feature, or those of two together, explain something: (features, features)."""
+def _quarters(codes: Codes, slope: Singles, spread: Singles) -> FloatArray:
+    """Standard deviations by which the quarters of a feature, or of two together, explain more than chance would:
+    (features, features)."""
     cells = (codes[:, None, :] == np.arange(CELLS)[:, None]).reshape(-1, len(slope)).astype(np.float32)
     sums, sizes = (cells * slope) @ cells.T, (cells * spread) @ cells.T
     filled = sizes > 0
@@ -120,7 +122,7 @@ def _quarters_tell(codes: Codes, slope: Singles, spread: Singles) -> NDArray[np.
     pairs = (len(codes), CELLS, len(codes), CELLS)
     total = statistic.reshape(pairs).sum(axis=(1, 3), dtype=np.float64)
     number = filled.reshape(pairs).sum(axis=(1, 3))
-    return np.asarray(total - number > SURE * np.sqrt(2.0 * number))
+    return np.asarray((total - number) / np.sqrt(2.0 * np.maximum(number, 1)))
 
 
 def _halves_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
@@ -163,7 +165,7 @@ def _contrasts_tell(one: Singles, other: Singles, slope: Singles, spread: Single
     return bool((apart & (np.square(sums) > CLEAR * CLEAR * sizes) & (sizes > 0)).any())
 
 
-def _quarters(column: RawColumn, rows: NDArray[np.int64], is_category: bool) -> Codes:
+def _quarter_of(column: RawColumn, rows: NDArray[np.int64], is_category: bool) -> Codes:
     """Which quarter of its column a value lies in, values that are equal in the same one, missing ones in a fifth; of
     categories the three most frequent, and all others."""
     if is_category:

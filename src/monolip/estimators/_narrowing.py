@@ -6,30 +6,31 @@ draws, the network g around the start does without it,
 
     help of feature j  =  sum over rows of  loss(start + mean over draws of g(x without j)) - loss(start + g(x))
 
-A path is begun again with those that help; if that is better, their help is asked for once more. Where a network only
-loses there is no help to be measured: its path is begun again with the features whose quarters, two by two, explain
-what the start leaves over (see _misfit), if there are any. Everything is judged by rows held out.
+Where those without help do harm together, a path is begun again without them, and if that is better, help is asked for
+once more. Where a network only loses there is no help to be measured: its path is begun again with the features whose
+quarters, two by two, explain what the start leaves over (see _misfit), if there are any. Everything is judged by rows
+held out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine.judging import JudgedRows
+from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._climber import Climber, Used
 from monolip.estimators._jury import judged_losses
 from monolip.estimators._recipe import Recipe
 
 __all__ = ["narrowed"]
 
-FloatArray = NDArray[np.float64]
-
 EARNED = 0.03  # part of the loss that networks gain if their help is asked for
+HARM = 0.005  # part of the loss that features without help do at least, if a path is begun again without them
 DRAWS = 4
-SURE = 0.0  # standard errors that a feature helps by, if it does
 MOST_ROWS = 1024  # held out by a member
 WORTH = 0.01  # part of the loss by which a path with fewer features is better, if it is taken
 WORTH_ENDED = 0.003  # and where the other one has come to its end
@@ -48,7 +49,8 @@ def narrowed(recipe: Recipe, starts: NDArray[np.int64], rungs: int) -> Recipe:
     found: Recipe | None = recipe
     while found is not None and not found.ended and found.jury.gained_much(found.climbed, EARNED):
         recipe = found
-        found = _better(recipe, _helpful(recipe.probes, starts, recipe.coach.seed), starts, rungs, WORTH)
+        helpful = _helpful(recipe.probes, starts, recipe.coach.seed)
+        found = None if helpful is None else _better(recipe, helpful, starts, rungs, WORTH)
     return found or recipe
 
 
@@ -67,24 +69,36 @@ def _better(
     return found if better else None
 
 
-def _helpful(climbers: Sequence[Climber], starts: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
-    """(features,) whether each of them helps the members as far as they have come, beyond chance."""
-    parts = [_helps(climber, starts, np.random.default_rng(seed + climber.member)) for climber in climbers]
-    helps = np.concatenate(parts, axis=1)
-    return np.asarray(helps.sum(axis=1) > SURE * np.linalg.norm(helps - helps.mean(axis=1, keepdims=True), axis=1))
+def _helpful(climbers: Sequence[Climber], starts: NDArray[np.int64], seed: int) -> NDArray[np.bool_] | None:
+    """(features,) whether each of them helps the members as far as they have come; None where the others do no harm."""
+    trials = [_Trial.of(climber, seed) for climber in climbers]
+    pairs = list(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True))
+    helpful = np.array([sum(trial.help(slice(*pair)) for trial in trials) > 0 for pair in pairs])
+    others = np.repeat(~helpful, np.diff(starts))
+    harm, loss = -sum(trial.help(others) for trial in trials), sum(trial.with_all for trial in trials)
+    return helpful if harm > HARM * abs(loss) else None
 
 
-def _helps(climber: Climber, starts: NDArray[np.int64], rng: np.random.Generator) -> FloatArray:
-    """What each feature saves of the loss of rows that a member holds out: (features, rows)."""
-    held = climber.judged_on
-    if len(held) > MOST_ROWS:
-        held = held[np.linspace(0, len(held) - 1, MOST_ROWS).astype(np.int64)]
-    rows, g = JudgedRows(climber.anchored.problem, held), climber.networks[-1]
-    assert g is not None, "who has not climbed has no network"
-    with_all = judged_losses(rows, rows.outputs(g))
-    orders = [rng.permutation(len(held)) for _ in range(DRAWS)]
-    found = np.empty((len(starts) - 1, len(held)))
-    for j, first in enumerate(starts[:-1].tolist()):
-        f = rows.outputs_without(g, slice(first, int(starts[j + 1])), orders)
-        found[j] = rows.weight * (judged_losses(rows, f) - with_all)
-    return found
+@dataclass(frozen=True)
+class _Trial:
+    """A member's network on rows that it holds out. with_all: their loss, as a sum. orders: draws of other rows."""
+
+    rows: JudgedRows
+    network: NetworkArrays
+    orders: list[NDArray[np.int64]]
+    with_all: float
+
+    @classmethod
+    def of(cls, climber: Climber, seed: int) -> _Trial:
+        held, rng = climber.judged_on, np.random.default_rng(seed + climber.member)
+        if len(held) > MOST_ROWS:
+            held = held[np.linspace(0, len(held) - 1, MOST_ROWS).astype(np.int64)]
+        rows, g = JudgedRows(climber.anchored.problem, held), climber.networks[-1]
+        assert g is not None, "who has not climbed has no network"
+        orders = [rng.permutation(len(held)) for _ in range(DRAWS)]
+        return cls(rows, g, orders, float(rows.weight @ judged_losses(rows, rows.outputs(g))))
+
+    def help(self, columns: slice | NDArray[np.bool_]) -> float:
+        """What the network would lose without these columns."""
+        f = self.rows.outputs_without(self.network, columns, self.orders)
+        return float(self.rows.weight @ judged_losses(self.rows, f)) - self.with_all
