@@ -61,7 +61,9 @@ def main() -> None:
                 "search": CONTESTANTS[n].search} for n in names
         }  # fmt: skip
         packages = sorted({p for n in names for p in CONTESTANTS[n].packages} | {"numpy", "scikit-learn"})
-        path = record("accuracy", found, tuple(packages), folds=arguments.folds, repeats=arguments.repeats, threads=1)
+        path = record(
+            arguments.result, found, tuple(packages), folds=arguments.folds, repeats=arguments.repeats, threads=1
+        )
         print(f"wrote {path.relative_to(ROOT)}")
 
 
@@ -78,6 +80,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cache", default=str(ROOT / "build" / "accuracy.jsonl"))
     parser.add_argument("--minutes", type=float, default=None, help="start no unit after this long")
     parser.add_argument("--write", action="store_true", help="write the result of a part as well")
+    parser.add_argument("--result", default="accuracy", help="its name: benchmarks/results/NAME.json")
     return parser.parse_args()
 
 

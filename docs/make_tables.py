@@ -207,7 +207,11 @@ def _accuracy_tables(name: str = "accuracy_tables") -> Any:
 
 def accuracy() -> str:
     text = str(_accuracy_tables().accuracy(load("accuracy"), table))
-    return f"{text}\n\n{_accuracy_tables().duplicates(load('duplicates'))}" if exists("duplicates") else text
+    text = f"{text}\n\n{_accuracy_tables().duplicates(load('duplicates'))}" if exists("duplicates") else text
+    if not (exists("second_suite") and exists("kept_back")):
+        return text
+    second = _accuracy_tables("second_suite_tables").second_suite(load("second_suite"), load("kept_back"), table)
+    return f"{text}\n\n{second}"
 
 
 def fit_time() -> str:

@@ -108,7 +108,7 @@ def test_ctrl_c_while_help_is_measured_keeps_the_path(rng, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_narrowing, "_helps", interrupted)
+    monkeypatch.setattr(_narrowing, "_helpful", interrupted)
     with pytest.warns(UserWarning, match="interrupted"):
         model = MonotonicClassifier(random_state=0).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()

@@ -35,6 +35,7 @@ FEW_ROWS = 256  # unpacked at once
 FIRST_STEPS = 2  # before the first strength's own
 SERVES = 2  # strengths that one Newton step serves: neighbours have nearly the same curvature
 STRONGEST, STRIDE = 3000.0, 10.0  # where Newton steps begin, and by how much less the next one may be penalised
+NEAR = 2.0  # change of f in any row up to which curvature, and so a Newton step, can be trusted
 HALVINGS = 8  # of a step that makes things worse; one that still does is not made
 NOISE = 1e-6  # part of the loss that sums in single precision do not tell
 LARGEST = 5.0  # of a standardised target under a robust loss: the start is a least-squares fit there
@@ -169,8 +170,7 @@ class _Fit:
         if curved is None:
             yield from self._least_squares(np.array(strengths), penalty)
             return
-        first = max(STRONGEST, strengths[0])
-        self.f = self._linear()
+        first, self.reach = max(STRONGEST, strengths[0]), np.maximum(self.x.max(axis=0), -self.x.min(axis=0))
         for _ in range(FIRST_STEPS):
             self._step(curved, self._around(curved), first * penalty)
         while first > STRIDE * strengths[0]:
@@ -184,24 +184,31 @@ class _Fit:
 
     def _around(self, curved: Curved) -> Normal:
         """The least-squares problem of a Newton step from here."""
-        slope, curve = curved.derivatives(self.f + self.offset, self.y, self.parameter)
-        return self._normal(self.weight * curve, self.f - slope / curve)
+        linear = self._linear(self.w, self.constant)
+        slope, curve = curved.derivatives(linear + self.offset, self.y, self.parameter)
+        return self._normal(self.weight * curve, linear - slope / curve)
 
     def _step(self, curved: Curved, normal: Normal, penalty: FloatArray) -> None:
         """To the solution of a least-squares problem, or only part of the way where things would be worse there."""
         gram, moment, mean, middle = normal
-        old, constant, f, before = self.w.copy(), self.constant, self.f, self._cost(curved, self.f, self.w, penalty)
+        old, constant = self.w.copy(), self.constant
         descend(gram, moment, penalty, self.lower, self.upper, self.w, self.tolerance)
         self.constant = middle - float(mean @ self.w)
-        self.f = self._linear()
-        new, last, there, part = self.w.copy(), self.constant, self.f, 1.0
+        if np.abs(self.w - old) @ self.reach + abs(self.constant - constant) <= NEAR:
+            return
+        new, last = self.w.copy(), self.constant
+        change = self._linear(new - old, last - constant)
+        if max(change.max(), -change.min()) <= NEAR:
+            return
+        here = self._linear(old, constant)
+        before, part = self._cost(curved, here, old, penalty), 1.0
         for _ in range(HALVINGS):
-            if self._cost(curved, self.f, self.w, penalty) <= before + NOISE * abs(before):
+            self.w[:] = np.minimum(np.maximum(old + part * (new - old), self.lower), self.upper)
+            self.constant = constant + part * (last - constant)
+            if self._cost(curved, here + part * change, self.w, penalty) <= before + NOISE * abs(before):
                 return
             part /= 2
-            self.w[:] = np.minimum(np.maximum(old + part * (new - old), self.lower), self.upper)
-            self.constant, self.f = constant + part * (last - constant), f + part * (there - f)
-        self.w[:], self.constant, self.f = old, constant, f
+        self.w[:], self.constant = old, constant
 
     def _cost(self, curved: Curved, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
         """What is minimised."""
@@ -217,12 +224,12 @@ class _Fit:
             self.constant = middle - float(mean @ self.w)
             if self.loss in ("absolute", "huber", "pinball"):
                 share = self.parameter if self.loss == "pinball" else 0.5
-                rest = self.y - self.offset - (self._linear() - self.constant)
+                rest = self.y - self.offset - (self._linear(self.w, self.constant) - self.constant)
                 self.constant = float(np.quantile(rest, share))
             yield self.w, self.constant
 
-    def _linear(self) -> FloatArray:
-        return np.asarray(self.x @ self.w.astype(self.x.dtype), np.float64) + self.constant
+    def _linear(self, w: FloatArray, constant: float) -> FloatArray:
+        return np.asarray(self.x @ w.astype(self.x.dtype), np.float64) + constant
 
     def _normal(self, weight: FloatArray, z: FloatArray) -> Normal:
         """Gram matrix and moments of centred columns: (d, d), (d,), means (d,), mean of z."""

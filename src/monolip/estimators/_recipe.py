@@ -51,7 +51,7 @@ LITTLE, FEW_PARTS = 0.05, 8  # a path over many rows that gains less leaves one 
 RESERVED = 3  # a path of so many rungs keeps its last one for the finish
 EARNS = 0.05  # part of the loss: a last rung that gains this much earns another one
 DISAGREE = 3  # rungs after which two members are compared
-APART = 0.015  # part of the loss that their average saves, if two more join them, or follow in the end
+APART, DIVIDED = 0.015, 0.02  # part of the loss that their average saves, if two more join them; follow in the end
 PATIENT = 4.0  # times as long as so far: less time left, and nobody joins
 STILL = 0.01  # and one that gains this much is followed by a longer one in the finish
 UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
@@ -185,7 +185,7 @@ class Recipe:
         """Whether members disagree so much in the end that others are to follow them."""
         if self.folds is None or self.most_members <= self.n_members or chosen.rung == 0:
             return False
-        divided = self.jury.disagreement(self.probes, chosen.rung) > APART
+        divided = self.jury.disagreement(self.probes, chosen.rung) > DIVIDED
         return divided and not self.coach.is_out_of_time(PATIENT * self.coach.spent, wanted=True)
 
     def _earns_more(self) -> bool:

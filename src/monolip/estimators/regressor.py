@@ -41,9 +41,9 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             type: strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
-        n_bins: bins of the piecewise-linear encoding of each numeric feature, 0 to 256; "auto": 8, or up to 64 where
-            rows held out show that they are worth it (predictions then take longer), fewer with more than 64 numeric
-            features.
+        n_bins: bins of the piecewise-linear encoding of each numeric feature, 0 to 256; "auto": 8, or up to 64 (128
+            of many rows) where rows held out show that they are worth it (predictions then take longer), fewer with
+            more than 64 numeric features.
         max_time: seconds after which training ends with what it has (reading and encoding the table are not bounded);
             the one setting that costs reproducibility.
         warm_start: set before the first fit; fit again on the same rows with only n_estimators raised adds members
@@ -70,7 +70,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         slopes_: what was promised and what is certified, per raw feature; print it. frozen_: the FrozenNetwork behind
             every prediction.
         certificate_: the same with everything an independent checker needs (docs/certificates.md); save it.
-        history_: one entry per training; a member that stays at its start may have one of no steps. n_iter_: passes
+        history_: one entry per training; n_features: that the network uses beside its start (None: all), taken: whether
+            the model comes from that path; a member that stays at its start may have one of no steps. n_iter_: passes
             over the data of each member. Both are kept in files.
         n_estimators_: members, also where those that stay at their starts are one function in the model.
         n_features_in_, feature_names_in_: the columns seen in fit.

@@ -1,0 +1,65 @@
+"""The part of docs/benchmarks.md about tables beside the open suite; called by docs/make_tables.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Table = Callable[..., str]
+
+
+def second_suite(looked_at: dict[str, Any], kept_back: dict[str, Any], table: Table) -> str:
+    parts = {"looked at": looked_at["results"], "kept back": kept_back["results"]}
+    peers = [name for name in kept_back["results"]["overall"] if name != "monolip"]
+    head = ["against", *(f"{label}: {what}" for label in parts for what in ("error", "better on", "worst"))]
+    who = kept_back["results"]["contestants"]
+    rows = [(who[peer]["label"], *(cell for part in parts.values() for cell in _cells(part, peer))) for peer in peers]
+    sets = [
+        _row(name, entry, label, peers) for label, part in parts.items() for name, entry in part["data_sets"].items()
+    ]
+    return f"""## A second suite
+
+`{kept_back["command"]}`, and the same for the tables looked at: {len(looked_at["results"]["data_sets"])} tables that
+were looked at while defaults were chosen, {len(kept_back["results"]["data_sets"])} that were kept back and judged once,
+afterwards; directions were written down before any fit (`benchmarks/second_suite.json`). One round of
+{kept_back["settings"]["folds"]} folds, contestants as above. Ratios are our error / theirs, geometric means over the
+tables.
+
+{table(head, rows)}
+
+{_verdict(parts)}
+
+{table(["table", "rows", "", "monolip", *(f"/ {who[peer]['label']}" for peer in peers)], sorted(sets))}"""
+
+
+def _cells(part: dict[str, Any], peer: str) -> tuple[str, str, str]:
+    if peer not in part["overall"]:
+        return "-", "-", "-"
+    found = part["overall"][peer]
+    worst = f"{found['our_worst_ratio']:.3f}, {found['our_worst_set']}"
+    return f"{found['ours_over_it']:.3f}", f"{found['ours_better_on']} of {len(part['data_sets'])}", worst
+
+
+def _row(name: str, entry: dict[str, Any], label: str, peers: list[str]) -> tuple[str, ...]:
+    ours = f"{entry['contestants']['monolip'][entry['metric']]['mean']:.4g}"
+    ratios = (f"{entry['contestants'][p]['ours_over_it']:.3f}" if p in entry["contestants"] else "-" for p in peers)
+    return name, f"{entry['rows']:,}", label, ours, *ratios
+
+
+def _verdict(parts: dict[str, dict[str, Any]]) -> str:
+    """In words, from the numbers: how often the strongest trees win, and by how much at most."""
+    said = []
+    for label, part in parts.items():
+        trees = [peer for peer in part["overall"] if peer in ("lightgbm", "xgboost", "catboost", "hist")]
+        best = max(trees, key=lambda peer: part["overall"][peer]["ours_over_it"])
+        ratios = [entry["contestants"][best]["ours_over_it"] for entry in part["data_sets"].values()]
+        lost = sum(ratio > 1.02 for ratio in ratios)
+        name = part["contestants"][best]["label"]
+        said.append(
+            f"Of the tables {label}, the strongest searched trees are those of {name}: our error is "
+            f"{part['overall'][best]['ours_over_it']:.3f} of theirs, in a median of "
+            f"{part['overall']['monolip']['median_fit_s']:.2f} s instead of "
+            f"{part['overall'][best]['median_fit_s']:.2f} s of search and fit; {lost} of {len(ratios)} tables are lost "
+            f"by more than 2 %."
+        )
+    return "\n".join(said)
