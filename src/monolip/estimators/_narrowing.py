@@ -31,7 +31,7 @@ __all__ = ["narrowed"]
 EARNED = 0.03  # part of the loss that networks gain if their help is asked for
 HARM = 0.005  # part of the loss that features without help do at least, if a path is begun again without them
 DRAWS = 4
-MOST_ROWS = 1024  # held out by a member
+MOST_ROWS = 512  # held out by a member
 WORTH = 0.01  # part of the loss by which a path with fewer features is better, if it is taken
 WORTH_ENDED = 0.003  # and where the other one has come to its end
 
