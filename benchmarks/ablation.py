@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from monolip.estimators import (
     _coach,
     _fitting,
     _misfit,
+    _race,
     _recipe,
     _starts,
 )
@@ -66,6 +68,9 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "8 bins": ({"n_bins": 8}, []),
     "32 bins": ({"n_bins": 32}, []),
     "64 bins": ({"n_bins": 64}, []),
+    "all features in every network": ({}, [(_race, "narrowed", lambda recipe, *_: recipe)]),
+    "64 bins at most": ({}, [(_race, "VERY_MANY", 64)]),
+    "nobody follows": ({}, [(_recipe, "DIVIDED", math.inf)]),
     "no early end of noise": ({}, [(_misfit.Misfit, "is_noise", lambda _: False)]),
     "no longer paths": ({}, [(_fitting, "FURTHER", 0)]),
     "the strength of the lowest loss": ({}, [(_climber, "SURE", 0.0)]),

