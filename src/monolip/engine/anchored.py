@@ -25,7 +25,7 @@ class Anchored:
     """A problem seen from a start. `problem` is what g is trained on; `network` turns g into f.
 
     start: None to train from zero: `problem` is then the one given. rows: those the start was learned from.
-    used: (d,) columns that g may use, beside those that the start uses; None: all.
+    used: (d,) columns that g may use; None: all, as the start does in any case.
     """
 
     def __init__(

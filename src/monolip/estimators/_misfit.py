@@ -35,7 +35,7 @@ STRETCHES, FEWEST = 64, 8  # along a feature, and rows in each
 QUARTERS = 4  # stretches of a feature, or of its categories, that are crossed with those of another
 CELLS = QUARTERS + 1  # and what is missing
 MOST_FEATURES, MOST_OUTER = 32, 16  # that are crossed with each other; also by their outer quarters
-MOST_TOLD = 64  # that are asked which of them matter
+MOST_TOLD, FEWEST_TOLD = 64, 512  # that are asked which of them matter; rows they are asked of
 MOST_PAIRS = 80  # that are crossed with pairs: those of 13 features
 TOLD = 6.0  # standard deviations of a pair whose features a network is tried with: few rows have odd cells
 CLEAR = 4.5  # standard deviations of one contrast
@@ -94,7 +94,7 @@ class Misfit:
 
     def told(self) -> NDArray[np.bool_]:
         """Features whose quarters, alone or together with those of another, explain something: (features,)."""
-        if not self.says_something or len(self.table.columns) > MOST_TOLD:
+        if not self.says_something or len(self.rows) < FEWEST_TOLD or len(self.table.columns) > MOST_TOLD:
             return np.zeros(len(self.table.columns), bool)
         return np.asarray((self._pairs > TOLD).any(axis=1))
 

@@ -66,7 +66,8 @@ class Display:
         if not self.wanted:
             return
         self.course.hear(job)
-        key = (job.member, job.options.seed, job.holdout is None, job.problem.layout.most_bins)  # rungs have seeds
+        path = job.problem.layout.most_bins, job.n_features
+        key = (job.member, job.options.seed, job.holdout is None, path)  # rungs have seeds
         with self.lock:
             if not self.terminal:
                 self._tell(job, key, standing)
