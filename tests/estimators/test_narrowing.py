@@ -60,13 +60,13 @@ def test_features_that_say_nothing_are_left_to_the_start(rng, monkeypatch):
 
 
 def test_where_networks_lose_those_features_are_tried_that_pairs_tell_of(rng, monkeypatch):
-    X, y = product(rng, 4400, 2.0)
-    model = MonotonicRegressor(random_state=0).fit(X[:400], y[:400])
+    X, y = product(rng, 4800, 2.0)
+    model = MonotonicRegressor(random_state=0).fit(X[:800], y[:800])
     assert bent(model) == {0, 1}
     assert all(model.slopes_[f"x{j}"] != (0.0, 0.0) for j in range(2, 12))  # main effects are the start's
     monkeypatch.setattr(_race, "narrowed", lambda recipe, *_: recipe)
-    wide = MonotonicRegressor(random_state=0).fit(X[:400], y[:400])
-    error, other = (np.mean((m.predict(X[400:]) - y[400:]) ** 2) for m in (model, wide))
+    wide = MonotonicRegressor(random_state=0).fit(X[:800], y[:800])
+    error, other = (np.mean((m.predict(X[800:]) - y[800:]) ** 2) for m in (model, wide))
     assert error < 0.97 * other
 
 

@@ -5,9 +5,9 @@ r"""The additive start: the best function sum_j w_j x_j + c with every w_j in it
 Model columns already bend (they are piecewise-linear maps of the raw features), so this is an additive model of
 monotone splines. Training then starts from it instead of from zero, and decays towards it. Newton steps (one for the
 squared loss), each solved by coordinate descent on the Gram matrix, which keeps every bound exactly; from the strongest
-penalty to the weakest, going on from the last, so that one step serves two strengths. A step that leads far
-and would make things worse is halved, and a lone weak penalty is come to from stronger ones: where one class is rare, a Newton step from a
-constant goes far beyond.
+penalty to the weakest, going on from the last, so that one step serves two strengths. A step that leads far and
+would make things worse is halved, and a lone weak penalty is come to from stronger ones: where one class is rare, a
+Newton step from a constant goes far beyond.
 """
 
 from __future__ import annotations
