@@ -115,6 +115,33 @@ def test_ctrl_c_while_help_is_measured_keeps_the_path(rng, monkeypatch):
     assert len(bent(model)) == X.shape[1]
 
 
+def test_ctrl_c_in_a_later_round_keeps_the_path_that_was_taken(rng, monkeypatch):
+    X, y = churn(rng, 3000)
+    asked, ask = [], _narrowing._helpful
+
+    def interrupted_later(*arguments):
+        asked.append(1)
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+        return ask(*arguments)
+
+    monkeypatch.setattr(_narrowing, "_helpful", interrupted_later)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = MonotonicClassifier(random_state=0).fit(X, y)
+    assert len(asked) == 2
+    assert {e["n_features"] for e in model.history_ if e["taken"]} == {len(bent(model))} != {X.shape[1]}
+
+
+def test_paths_of_equally_many_bins_are_told_apart():
+    rng = np.random.default_rng(1)
+    X = rng.integers(1, 10, (1500, 4)).astype(float)
+    y = np.where(X[:, 1] % 2 == 0, 2, -2) * np.where(X[:, 2] > 4, 1, -1) + 0.5 * X[:, 3] * (X[:, 0] > 4)
+    model = MonotonicRegressor(random_state=0, n_estimators=1).fit(X, y + 0.3 * rng.normal(size=1500))
+    taken = [entry["n_steps"] for entry in model.history_ if entry["taken"] and entry["holdout_loss"] is not None]
+    assert taken[:3] == [50, 100, 200]  # from its beginning, and once
+    assert taken.count(50) == 1
+
+
 def test_a_picture_of_the_history_shows_the_path_taken(rng):
     X, y = churn(rng, 3000)
     model = MonotonicClassifier(random_state=0).fit(X, y)

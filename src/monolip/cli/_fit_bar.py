@@ -71,7 +71,7 @@ class FitBar:
 
                 self.course = Course()
             self.course.hear(job)
-            began = (job.rung, job.problem.layout.most_bins, job.holdout is None, job.together)
+            began = (job.rung, job.problem.layout.most_bins, job.n_features, job.holdout is None, job.together)
             tell = self.bar.update
             if began != self.round or standing.step < self.members.get(job.member, 0):  # followers finish in place
                 self.round, self.members, tell = began, {}, self.bar.reset

@@ -35,14 +35,22 @@ class JudgedRows:
         return self._with_offsets(_after_first(first, network))
 
     def outputs_without(
-        self, network: NetworkArrays, columns: slice | NDArray[np.bool_], orders: Sequence[NDArray[np.int64]]
+        self, network: NetworkArrays, columns: slice | NDArray[np.bool_], orders: Sequence[NDArray[np.int64]],
+        products: FloatArray | None = None,
     ) -> FloatArray:  # fmt: skip
-        """Mean of `outputs` with some columns taken from other rows, in each of the orders in turn."""
+        """Mean of `outputs` with some columns taken from other rows, in each of the orders in turn.
+
+        products: of rows and first-layer weights, where they are known.
+        """
         x, weight = self._x, network.weights[0].T.astype(self._x.dtype)
         part = x[:, columns] @ weight[columns]
-        rest = x @ weight - part
+        rest = (x @ weight if products is None else products) - part
         found = sum(_after_first(rest + part[order], network) for order in orders)
         return self._with_offsets(np.asarray(found) / len(orders))
+
+    def products(self, network: NetworkArrays) -> FloatArray:
+        """Of rows and first-layer weights: (rows, units)."""
+        return np.asarray(self._x @ network.weights[0].T.astype(self._x.dtype))
 
     def _with_offsets(self, z: FloatArray) -> FloatArray:
         data = self.problem.data

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from monolip.estimators._tables import RawColumn
 from monolip.input_columns import CategoryColumn
 
-__all__ = ["encode", "out_of_fold", "thermometer_width"]
+__all__ = ["encode", "first_mean", "out_of_fold", "thermometer_width"]
 
 FloatArray = NDArray[np.float64]
 
@@ -70,16 +70,26 @@ def _one_hot(n: int, count: FloatArray) -> FloatArray:
     return rows
 
 
+def first_mean(column: CategoryColumn) -> int:
+    """The model column where target means begin, after those of single categories; n_model where there are none.
+
+    Read off the column: models of before have more columns of single categories.
+    """
+    known = column.table[:-2]
+    single = ((known == 0.0) | (known == 1.0)).all(axis=0)
+    return len(single) if single.all() else int(single.argmin())
+
+
 def out_of_fold(
     column: CategoryColumn, raw: RawColumn, target: FloatArray, weight: FloatArray | None, rng: np.random.Generator
 ) -> NDArray[np.float32] | None:
-    """Target means for training rows, each of the rows in other folds: (n, goals) for the model columns from MANY on.
+    """Target means for training rows, each of the rows in other folds: (n, goals) for the columns from `first_mean` on.
 
     With its own target in its mean a row would teach the network to read the answer there, and held-out rows, which
     judge that network, would agree. None where a column has no target means.
     """
     goals = _columns(target)
-    if column.ordered or column.n_model < MANY + len(goals) or not column.table[:-2, MANY].any():
+    if column.ordered or first_mean(column) == column.n_model:
         return None
     codes, size = raw.codes_in(column), len(column.table)
     fold = rng.permutation(len(codes)) % _FOLDS

@@ -118,7 +118,9 @@ def deal_folds(n: int, n_folds: int, rng: np.random.Generator, classes: NDArray[
     """Fold of each row: random, equal in size, and with an equal share of every class."""
     order = rng.permutation(n)
     if classes is not None:
-        order = order[np.argsort(classes[order], kind="stable")]
+        count = np.bincount(classes)
+        rare = count[count > 0].min() < 2 * n_folds  # its rows go to the folds that are held out first
+        order = order[np.argsort(count[classes[order]] if rare else classes[order], kind="stable")]
     folds = np.empty(n, dtype=np.int32)
     folds[order] = np.arange(n, dtype=np.int32) % n_folds
     return folds

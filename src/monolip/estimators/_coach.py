@@ -38,6 +38,7 @@ class Coach:
     history: list[dict[str, object]] = field(default_factory=list)
     interrupted: bool = False
     short_of_time: bool = False
+    _problems: list[int] = field(default_factory=list)  # of the trainings in the history, by id
 
     def train(self, climbers: Sequence[Climber], number: int, rung: Rung) -> None:
         """All of them climb a rung, `number` on the path."""
@@ -59,10 +60,11 @@ class Coach:
         for climber, result in zip(climbers, self._results(jobs), strict=True):
             climber.finished = result.snapshots[-1].network if result.stopped == "finished" else None
 
-    def give_up(self, n_bins: int, n_features: int | None) -> None:
-        """Trainings of a path that is not taken."""
-        for training in self.history:
-            if (training["n_bins"], training["n_features"]) == (n_bins, n_features):
+    def give_up(self, climbers: Sequence[Climber]) -> None:
+        """They are on a path that is not taken."""
+        theirs = {id(climber.anchored.problem) for climber in climbers}  # one for each member of each path
+        for training, problem in zip(self.history, self._problems, strict=True):
+            if problem in theirs:
                 training["taken"] = False
 
     @contextmanager
@@ -90,6 +92,7 @@ class Coach:
         self.interrupted |= any(result.stopped == "interrupted" for result in results)
         self.short_of_time |= any(result.stopped == "time" for result in results)
         self.history += [entry(job, result) for job, result in zip(jobs, results, strict=True)]
+        self._problems += [id(job.problem) for job in jobs]
         return results
 
     def _job(self, climber: Climber, number: int, rung: Rung) -> Job:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine.row_source import RowSource
-from monolip.estimators._categories import MANY, out_of_fold
+from monolip.estimators._categories import first_mean, out_of_fold
 from monolip.estimators._far_values import training_reach
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._tables import RawTable
@@ -28,11 +28,11 @@ class ModelRows(RowSource):
         self.reach, self.codes = training_reach(inputs, table), self.fast.codes(table)
         self.honest: dict[int, NDArray[np.float32]] = {}
         for j, column in enumerate(inputs.columns):
-            if isinstance(column, CategoryColumn) and column.n_model > MANY:  # else there are no target means
+            if isinstance(column, CategoryColumn):
                 rng = np.random.default_rng([seed, j])
                 means = out_of_fold(column, table.columns[j], target.averaged, target.weight, rng)
                 if means is not None:
-                    self.honest[int(inputs.starts[j]) + MANY] = means
+                    self.honest[int(inputs.starts[j]) + first_mean(column)] = means
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -14,7 +14,6 @@ held out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,8 +48,11 @@ def narrowed(recipe: Recipe, starts: NDArray[np.int64], rungs: int) -> Recipe:
     found: Recipe | None = recipe
     while found is not None and not found.ended and found.jury.gained_much(found.climbed, EARNED):
         recipe = found
-        helpful = _helpful(recipe.probes, starts, recipe.coach.seed)
-        found = None if helpful is None else _better(recipe, helpful, starts, rungs, WORTH)
+        try:
+            helpful = _helpful(recipe, starts)
+            found = None if helpful is None else _better(recipe, helpful, starts, rungs, WORTH)
+        except KeyboardInterrupt:  # the path so far has a model
+            recipe.coach.interrupted, found = True, None
     return found or recipe
 
 
@@ -69,11 +71,17 @@ def _better(
     return found if better else None
 
 
-def _helpful(climbers: Sequence[Climber], starts: NDArray[np.int64], seed: int) -> NDArray[np.bool_] | None:
-    """(features,) whether each of them helps the members as far as they have come; None where the others do no harm."""
-    trials = [_Trial.of(climber, seed) for climber in climbers]
-    pairs = list(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True))
-    helpful = np.array([sum(trial.help(slice(*pair)) for trial in trials) > 0 for pair in pairs])
+def _helpful(recipe: Recipe, starts: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+    """(features,) whether each of them helps the members as far as they have come; None where the others do no harm, or
+    time is up."""
+    trials, helpful = (
+        [_Trial.of(climber, recipe.coach.seed) for climber in recipe.probes],
+        np.ones(len(starts) - 1, bool),
+    )
+    for j, pair in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
+        if recipe.coach.is_out_of_time(wanted=True):
+            return None
+        helpful[j] = sum(trial.help(slice(*pair)) for trial in trials) > 0
     others = np.repeat(~helpful, np.diff(starts))
     harm, loss = -sum(trial.help(others) for trial in trials), sum(trial.with_all for trial in trials)
     return helpful if harm > HARM * abs(loss) else None
@@ -86,6 +94,7 @@ class _Trial:
     rows: JudgedRows
     network: NetworkArrays
     orders: list[NDArray[np.int64]]
+    products: NDArray[np.floating]
     with_all: float
 
     @classmethod
@@ -96,9 +105,10 @@ class _Trial:
         rows, g = JudgedRows(climber.anchored.problem, held), climber.networks[-1]
         assert g is not None, "who has not climbed has no network"
         orders = [rng.permutation(len(held)) for _ in range(DRAWS)]
-        return cls(rows, g, orders, float(rows.weight @ judged_losses(rows, rows.outputs(g))))
+        loss = float(rows.weight @ judged_losses(rows, rows.outputs(g)))
+        return cls(rows, g, orders, rows.products(g), loss)
 
     def help(self, columns: slice | NDArray[np.bool_]) -> float:
         """What the network would lose without these columns."""
-        f = self.rows.outputs_without(self.network, columns, self.orders)
+        f = self.rows.outputs_without(self.network, columns, self.orders, self.products)
         return float(self.rows.weight @ judged_losses(self.rows, f)) - self.with_all

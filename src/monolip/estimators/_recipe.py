@@ -135,7 +135,7 @@ class Recipe:
 
     def give_up(self) -> None:
         """Another path is taken; the history says so."""
-        self.coach.give_up(self.problem.layout.most_bins, None if self.used is None else self.used.n_features)
+        self.coach.give_up(self.probes)
 
     def _climb_one(self, number: int) -> None:
         if number == DISAGREE and number < self._judged:
