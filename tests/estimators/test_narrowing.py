@@ -156,7 +156,7 @@ def test_outputs_without_some_columns_are_means_over_other_rows(rng):
     problem = Problem(x, y, np.full(5, -2.0), np.full(5, 2.0), double=True)
     network = train(problem, TrainingOptions(n_steps=40)).network
     rows, orders = JudgedRows(problem, np.arange(200)), [rng.permutation(200) for _ in range(3)]
-    found = rows.outputs_without(network, slice(1, 3), orders)
+    found = rows.outputs_without(network, slice(1, 3), orders, rows.products(network))
     expected = np.zeros(found.shape)
     for order in orders:
         other = x.copy()

@@ -31,20 +31,18 @@ class JudgedRows:
 
     def outputs(self, network: NetworkArrays) -> FloatArray:
         """Of a network in convex form, the problem's offsets included: (rows, outputs)."""
-        first = self._x @ network.weights[0].T.astype(self._x.dtype)
-        return self._with_offsets(_after_first(first, network))
+        return self._with_offsets(_after_first(self.products(network), network))
 
     def outputs_without(
         self, network: NetworkArrays, columns: slice | NDArray[np.bool_], orders: Sequence[NDArray[np.int64]],
-        products: FloatArray | None = None,
+        products: FloatArray,
     ) -> FloatArray:  # fmt: skip
         """Mean of `outputs` with some columns taken from other rows, in each of the orders in turn.
 
-        products: of rows and first-layer weights, where they are known.
+        products: `products(network)`, the same whichever columns are asked for.
         """
-        x, weight = self._x, network.weights[0].T.astype(self._x.dtype)
-        part = x[:, columns] @ weight[columns]
-        rest = (x @ weight if products is None else products) - part
+        part = self._x[:, columns] @ network.weights[0].T.astype(self._x.dtype)[columns]
+        rest = products - part
         found = sum(_after_first(rest + part[order], network) for order in orders)
         return self._with_offsets(np.asarray(found) / len(orders))
 

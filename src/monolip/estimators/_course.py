@@ -49,10 +49,11 @@ class Course:
     def words_of_one(self, job: Job) -> str:
         """Of this training alone."""
         came = ("" if job.holdout is None else " joins") if self.is_later(job) else ""
-        bins = f"{job.problem.layout.most_bins} bins" + (
-            "" if job.n_features is None else f", {_bins_or_features(job)}"
-        )
-        bins = f"trying {_bins_or_features(job)}" if self.is_trial(job) else bins
+        bins = f"{job.problem.layout.most_bins} bins"
+        if self.is_trial(job):
+            bins = f"trying {_bins_or_features(job)}"
+        elif job.n_features is not None:
+            bins += f", {_bins_or_features(job)}"
         rows = ", all rows" if job.holdout is None else ""
         return f"member {job.member}{came}, {bins}, {job.options.n_steps} steps{rows}"
 
