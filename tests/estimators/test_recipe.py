@@ -355,3 +355,28 @@ def test_an_interrupt_that_no_training_saw_is_reported(rng, monkeypatch):
     monkeypatch.setattr(Future, "result", interrupted)
     run.run()
     assert run.coach.interrupted
+
+
+def test_two_members_find_out_for_four_that_few_rows_hold_only_noise(rng, tmp_path):
+    X = rng.normal(size=(600, 3))
+    model = MonotonicRegressor(random_state=0).fit(X, X[:, 0] + 2 * rng.normal(size=600))
+    trained = [entry["member"] for entry in model.history_ if entry["n_steps"]]
+    assert trained == [0, 1]
+    assert model.n_estimators_ == 4
+    model.save(tmp_path / "model")
+    assert MonotonicRegressor.load(tmp_path / "model").n_estimators_ == 4
+
+
+def test_scouts_that_lose_are_followed_where_features_cross(rng):
+    X = rng.normal(size=(600, 3))
+    model = MonotonicRegressor(random_state=0).fit(X, np.sin(2 * (X[:, 0] + X[:, 1])) + 0.1 * rng.normal(size=600))
+    first = {entry["member"] for entry in model.history_ if entry["n_steps"] == 50}
+    assert first == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_many_rows_end_after_three_rungs_only_in_noise(crossed, rng):
+    X = rng.normal(size=(4000, 3))
+    y = X[:, 0] + (np.prod(np.sign(X), axis=1) if crossed else 0.0) + rng.normal(size=4000)
+    model = MonotonicRegressor(random_state=0).fit(X, y)
+    assert (max(entry["n_steps"] for entry in model.history_) > 200) == crossed

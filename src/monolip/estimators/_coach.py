@@ -40,9 +40,11 @@ class Coach:
     short_of_time: bool = False
     _problems: list[int] = field(default_factory=list)  # of the trainings in the history, by id
 
-    def train(self, climbers: Sequence[Climber], number: int, rung: Rung) -> None:
-        """All of them climb a rung, `number` on the path."""
-        results = self._results([self._job(climber, number, rung) for climber in climbers])
+    def train(self, climbers: Sequence[Climber], number: int, rung: Rung, together: Sequence[Climber] = ()) -> None:
+        """All of them climb a rung, `number` on the path. together: them and those that climb it before or after."""
+        members = tuple(climber.member for climber in together or climbers)
+        jobs = [replace(self._job(climber, number, rung), together=members) for climber in climbers]
+        results = self._results(jobs)
         for climber, result in zip(climbers, results, strict=True):
             last = result.snapshots[-1]
             climber.networks.append(last.network)

@@ -36,6 +36,7 @@ QUARTERS = 4  # stretches of a feature, or of its categories, that are crossed w
 CELLS = QUARTERS + 1  # and what is missing
 MOST_FEATURES, MOST_OUTER = 32, 16  # that are crossed with each other; also by their outer quarters
 MOST_TOLD, FEWEST_TOLD = 64, 512  # that are asked which of them matter; rows they are asked of
+BLOCK = 256  # rows whose products are made at once
 MOST_PAIRS = 80  # that are crossed with pairs: those of 13 features
 TOLD = 6.0  # standard deviations of a pair whose features a network is tried with: few rows have odd cells
 CLEAR = 4.5  # standard deviations of one contrast
@@ -139,13 +140,12 @@ def _halves_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
         outer = ((codes == 0) | (codes == QUARTERS - 1)).astype(np.float32)
         contrasts = np.concatenate([signs, outer - outer.mean(axis=1, keepdims=True)])
     first, second, apart = _pairs(n, len(contrasts))
-    if _contrasts_tell(contrasts[first] * contrasts[second], contrasts, slope, spread, apart):
+    if _products_tell(contrasts, first, second, slope, spread, apart, four=False):
         return True
     if n * (n - 1) // 2 > MOST_PAIRS:
         return False
     first, second, apart = _pairs(n, n)
-    pairs = signs[first] * signs[second]
-    return _contrasts_tell(pairs, pairs, slope, spread, apart[:, first] & apart[:, second])
+    return _products_tell(signs, first, second, slope, spread, apart[:, first] & apart[:, second], four=True)
 
 
 @lru_cache(maxsize=16)
@@ -159,9 +159,21 @@ def _pairs(n: int, contrasts: int) -> tuple[Codes, Codes, NDArray[np.bool_]]:
     return first, second, (owners != (first % n)[:, None]) & (owners != (second % n)[:, None])
 
 
-def _contrasts_tell(one: Singles, other: Singles, slope: Singles, spread: Singles, apart: NDArray[np.bool_]) -> bool:
-    """Whether a product of two contrasts (contrasts, rows) that are apart goes along with what is left."""
-    sums, sizes = (one * slope) @ other.T, (np.square(one) * spread) @ np.square(other).T
+def _products_tell(
+    contrasts: Singles, first: Codes, second: Codes, slope: Singles, spread: Singles, apart: NDArray[np.bool_],
+    four: bool,
+) -> bool:  # fmt: skip
+    """Whether a pair of contrasts, multiplied with a third one (four: with another pair) that is apart from it, goes
+    along with what is left. A few rows at a time: their products stay in the cache."""
+    sums, sizes = np.zeros(apart.shape, np.float32), np.zeros(apart.shape, np.float32)
+    for at in range(0, len(slope), BLOCK):
+        rows = slice(at, at + BLOCK)
+        some = contrasts[:, rows]
+        pairs = some[first] * some[second]
+        others = pairs if four else some
+        sums += (pairs * slope[rows]) @ others.T
+        np.square(pairs, out=pairs)
+        sizes += (pairs * spread[rows]) @ (pairs if four else np.square(others)).T
     return bool((apart & (np.square(sums) > CLEAR * CLEAR * sizes) & (sizes > 0)).any())
 
 

@@ -6,7 +6,8 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
     decay     also stronger where the start needed a strong ridge penalty: both say how much noise there is
     stop      when a rung gains too little on the rows held out (see _jury), or after as many as rows earn; a path of
               few rows that still gains much at its end earns more, one whose first rung loses and whose start leaves
-              nothing over that features explain (see _misfit) ends there
+              nothing over that features explain (see _misfit) ends there (two members find that out for all); so does
+              one of many rows that gains little after three rungs
     members   of few rows each holds out another part, and up to eight judge; of many rows two by two hold out the same
               part, so that their average is judged. All take the network of the rung that was best for all together.
               Two that disagree much after some rungs are joined by two more, and two that disagree in the end are
@@ -32,7 +33,7 @@ from monolip.engine.additive import Additive
 from monolip.engine.problem import Problem
 from monolip.estimators._climber import Chosen, Climber, Hands, Rung, Used
 from monolip.estimators._coach import Coach
-from monolip.estimators._jury import SHORT, Jury
+from monolip.estimators._jury import SHORT, WORTH_NOISY, Jury
 from monolip.estimators._misfit import Misfit
 from monolip.estimators._starts import Started, put_at_start, start_members
 
@@ -54,6 +55,8 @@ DISAGREE = 3  # rungs after which two members are compared
 APART, DIVIDED = 0.015, 0.03  # part of the loss that their average saves, if two more join them; follow in the end
 PATIENT = 4.0  # times as long as so far: less time left, and nobody joins
 STILL = 0.01  # and one that gains this much is followed by a longer one in the finish
+FEW_RUNGS = 3  # after which many rows end in noise
+SCOUTS = 2  # members of few rows that climb the first rung before the others
 UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
 
 
@@ -142,18 +145,39 @@ class Recipe:
             self._join()
         if number < self._judged and not self.coach.is_out_of_time(wanted=True):
             with self.coach.interruptible():
-                self._train(self.probes, number)
+                if number == 0 and self._ends_with_scouts():
+                    self.ended = True
+                    return
+                others = [climber for climber in self.probes if len(climber.networks) <= number + 1]
+                self._train(others, number, self.probes)
                 if self.folds is not None:
                     self.jury.hear(self.probes)
-        done = self.folds is not None and self.climbed > 0 and (self.jury.is_done() or self._is_noise())
+        done = self.folds is not None and self.climbed > 0 and (self.jury.is_done() or self._ends_in_noise())
         left = not done and self.climbed < self._judged
         self.ended = done or self.coach.is_out_of_time(wanted=left) or self.climbed <= number
         if not self.ended and self.climbed == self._judged:
             self.ended = not self._earns_more()
 
+    def _ends_with_scouts(self) -> bool:
+        """Whether two members of few rows lose by the first rung, and all there is over is noise: nobody else tries."""
+        if self.folds is None or self.has_many_rows or len(self.probes) < 2 * SCOUTS:
+            return False
+        scouts = self.probes[:SCOUTS]
+        self._train(scouts, 0, self.probes)
+        return self.coach.is_out_of_time(wanted=True) or (self.jury.lost_at_once(scouts) and self._is_noise)
+
+    def _ends_in_noise(self) -> bool:
+        """Whether the start leaves nothing over to be learned, and few rows have lost by their first rung, or many, but
+        not very many, gain little any more after three."""
+        if self.has_many_rows:
+            short = self.jury.short == SHORT and self.climbed == FEW_RUNGS
+            return short and not self.jury.gained_last(WORTH_NOISY) and self._is_noise
+        return self.climbed == 1 and self.jury.lost_at_once(self.probes) and self._is_noise
+
+    @cached_property
     def _is_noise(self) -> bool:
-        """Whether few rows have lost by their first rung, and their start leaves nothing over to be learned."""
-        return self.jury.lost_at_once() and self.misfit is not None and self.misfit.is_noise()
+        """Whether the start leaves nothing over to be learned."""
+        return self.misfit is not None and self.misfit.is_noise()
 
     @cached_property
     def misfit(self) -> Misfit | None:
@@ -253,8 +277,8 @@ class Recipe:
         rows = [self._hands.of(fold) for fold in dealt]
         return start_members(self.problem, members, rows, self.penalty, tried, judged, self.used)
 
-    def _train(self, climbers: Sequence[Climber], number: int) -> None:
-        self.coach.train(climbers, number, self._rung(number))
+    def _train(self, climbers: Sequence[Climber], number: int, together: Sequence[Climber] = ()) -> None:
+        self.coach.train(climbers, number, self._rung(number), together)
 
     def _rung(self, number: int) -> Rung:
         return Rung(self.rungs[number].steps, self._decay(number))

@@ -71,7 +71,7 @@ def run_jobs(
         on_progress = watching.progress
     if on_progress is not None:
         members = tuple(job.member for job in jobs)
-        jobs = [replace(job, together=members) for job in jobs]
+        jobs = [replace(job, together=job.together or members) for job in jobs]
 
     def work(job: Job, turns: int) -> TrainingResult:
         """turns: trainings that this thread does one after the other, this one first."""
