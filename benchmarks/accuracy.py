@@ -8,6 +8,7 @@ Everything is chosen inside the training rows of a fold (contestants/task.py: th
 thread each. Every finished unit (data set, fold, contestant) is a line in build/accuracy.jsonl; --resume uses those
 whose code, settings and package version are unchanged. A contestant whose package is missing is left out, by name.
 The result, benchmarks/results/accuracy.json, is written when all data sets and contestants took part (or --write).
+With --update the others keep what the result says of them: folds and package versions must be the same, and are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import multiprocessing
 import os
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported; worke
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
-from accuracy_summary import summarise
+from accuracy_summary import add_kept, summarise
 from accuracy_unit import Unit, run_unit
 from contestants import CONTESTANTS, add_variant, missing_packages
 from contestants.ours import warm_up
@@ -51,13 +53,19 @@ def main() -> None:
     if any(CONTESTANTS[unit.contestant].family == "ours" for unit in left):
         warm_up()  # compile once here, not once in every process
     _run(left, sets, rows, cache, arguments)
-    monotone = [name for name in names if CONTESTANTS[name].monotone]
-    variants = [name for name in names if CONTESTANTS[name].family == "ours"]
-    found = summarise(list(rows.values()), sets, names, OURS if OURS in names else names[0], monotone, variants)
+    ours = OURS if OURS in names else names[0]
+    found = summarise(list(rows.values()), sets, names, ours, _monotone(names), _variants(names))
+    if arguments.update:
+        before = _kept(arguments.result, names)
+        names = [name for name in CONTESTANTS if name in {*names, *before["contestants"]}]
+        add_kept(found, before, names, ours, _monotone(names), _variants(names))
     _show(found)
     whole = not (arguments.sets or arguments.contestants or arguments.trust) and len(rows) == len(units)
-    if arguments.write or whole:
-        found["missing"] = missing
+    if arguments.write or arguments.update or whole:
+        found["missing"], found["kept"] = (
+            missing,
+            [name for name in names if not any(u.contestant == name for u in units)],
+        )
         found["contestants"] = {
             n: {"label": CONTESTANTS[n].label, "monotone": CONTESTANTS[n].monotone, "family": CONTESTANTS[n].family,
                 "search": CONTESTANTS[n].search} for n in names
@@ -67,6 +75,26 @@ def main() -> None:
             arguments.result, found, tuple(packages), folds=arguments.folds, repeats=arguments.repeats, threads=1
         )
         print(f"wrote {path.relative_to(ROOT)}")
+
+
+def _monotone(names: list[str]) -> list[str]:
+    return [name for name in names if CONTESTANTS[name].monotone]
+
+
+def _variants(names: list[str]) -> list[str]:
+    return [name for name in names if CONTESTANTS[name].family == "ours"]
+
+
+def _kept(result: str, names: list[str]) -> dict[str, Any]:
+    """What is written of contestants that do not run now, if they would still be the same."""
+    written = json.loads((ROOT / "benchmarks" / "results" / f"{result}.json").read_text())
+    kept = {name for name in written["results"]["contestants"] if name not in names}
+    packages = sorted({package for name in kept for package in CONTESTANTS[name].packages})
+    changed = [package for package in packages if written["versions"].get(package) != version(package)]
+    if changed:
+        raise SystemExit(f"those that do not run were measured with other versions of {changed}; run all of them")
+    found: dict[str, Any] = written["results"]
+    return found
 
 
 def _arguments() -> argparse.Namespace:
@@ -82,6 +110,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cache", default=str(ROOT / "build" / "accuracy.jsonl"))
     parser.add_argument("--minutes", type=float, default=None, help="start no unit after this long")
     parser.add_argument("--write", action="store_true", help="write the result of a part as well")
+    parser.add_argument("--update", action="store_true", help="who does not run keeps what the result says of them")
     parser.add_argument("--result", default="accuracy", help="its name: benchmarks/results/NAME.json")
     return parser.parse_args()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MAIN", "summarise"]
+__all__ = ["MAIN", "add_kept", "summarise"]
 
 MAIN = {"regression": "rmse", "binary": "log_loss"}
 METRICS = {"regression": ("rmse", "mae"), "binary": ("log_loss", "auc", "accuracy")}
@@ -28,7 +28,6 @@ def summarise(
 ) -> dict[str, Any]:
     """names: who took part. ours: the one ratios are made of. monotone: those ranked. variants: more of ours."""
     names, monotone = list(names), list(monotone)
-    rivals = [name for name in monotone if name != ours and name not in set(variants)]
     table = {}
     for name, facts in sets.items():
         mine = [row for row in rows if row["data_set"] == name and "failed" not in row]
@@ -38,9 +37,37 @@ def summarise(
     failed = [{k: r[k] for k in ("data_set", "repeat", "fold", "contestant", "failed")} for r in rows if "failed" in r]
     result: dict[str, Any] = {"data_sets": table, "failed": failed}
     if table:
-        result["overall"] = {name: _overall(table, name, ours, name in monotone, rivals) for name in names}
-        result["seed_spread"] = _seed_spread(table, ours)
+        _compare(result, names, ours, monotone, variants)
     return result
+
+
+def add_kept(
+    result: dict[str, Any], before: dict[str, Any], names: Iterable[str], ours: str, monotone: Iterable[str],
+    variants: Iterable[str] = (),
+) -> None:  # fmt: skip
+    """Contestants that did not run again keep what an earlier result says of them, and are compared with ours of now.
+
+    names: who takes part, in their order; those that are not in `result` must be in `before`, on the same folds.
+    """
+    names = list(names)
+    for key, entry in result["data_sets"].items():
+        old, new = before["data_sets"].get(key), entry["contestants"]
+        if old is None or [tuple(fold) for fold in old["folds"]] != [tuple(fold) for fold in entry["folds"]]:
+            raise ValueError(f"what is kept must be of the same folds; {key} has others")
+        n_folds = 1 + max(fold for _, fold in entry["folds"])
+        base, every = np.log(new[ours]["values"]), {**old["contestants"], **new}
+        entry["contestants"] = {name: every[name] for name in names}
+        for name in set(names) - set(new):
+            every[name].update(_ratio(base - np.log(every[name]["values"]), n_folds))
+    _compare(result, names, ours, list(monotone), variants)
+
+
+def _compare(result: dict[str, Any], names: list[str], ours: str, monotone: list[str], variants: Iterable[str]) -> None:
+    """Over all data sets."""
+    table = result["data_sets"]
+    rivals = [name for name in monotone if name != ours and name not in set(variants)]
+    result["overall"] = {name: _overall(table, name, ours, name in monotone, rivals) for name in names}
+    result["seed_spread"] = _seed_spread(table, ours)
 
 
 def _common_folds(rows: Rows, names: list[str]) -> list[tuple[int, int]]:
@@ -52,8 +79,6 @@ def _one_set(rows: Rows, folds: list[tuple[int, int]], names: list[str], facts: 
     task = facts["task"]
     found = {(r["contestant"], r["repeat"], r["fold"]): r for r in rows}
     values = {n: {m: np.array([found[n, *f][m] for f in folds]) for m in METRICS[task]} for n in names}
-    count, n_folds = len(folds), rows[0]["folds"]
-    spread = np.sqrt(1 / count + 1 / (n_folds - 1))
     entry: dict[str, Any] = {
         "task": task, "rows": facts["rows"], "columns": facts["features"], "metric": MAIN[task], "folds": folds,
         "contestants": {},
@@ -61,17 +86,22 @@ def _one_set(rows: Rows, folds: list[tuple[int, int]], names: list[str], facts: 
     base = np.log(values[ours][MAIN[task]])
     for n in names:
         mine = [found[n, *f] for f in folds]
-        ratio = base - np.log(values[n][MAIN[task]])
         entry["contestants"][n] = {
             **{m: _mean(v) for m, v in values[n].items()},
             "values": [float(f"{v:.8g}") for v in values[n][MAIN[task]]],
             "fit_s": float(np.median([r["fit_s"] for r in mine])),
             "predict_s": float(np.median([r["predict_s"] for r in mine])),
             "wrong_steps": float(np.mean([r["wrong_steps"] for r in mine])),
-            "ours_over_it": float(np.exp(ratio.mean())),
-            "ours_over_it_se": float(ratio.std(ddof=1) * spread) if count > 1 else None,
+            **_ratio(base - np.log(values[n][MAIN[task]]), rows[0]["folds"]),
         }
     return entry
+
+
+def _ratio(logs: np.ndarray, n_folds: int) -> dict[str, float | None]:
+    """logs: of ours / theirs, a fold each."""
+    spread = np.sqrt(1 / len(logs) + 1 / (n_folds - 1))
+    se = float(logs.std(ddof=1) * spread) if len(logs) > 1 else None
+    return {"ours_over_it": float(np.exp(logs.mean())), "ours_over_it_se": se}
 
 
 def _mean(values: np.ndarray) -> dict[str, float | None]:
