@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _recipe
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _joining, _recipe
 from monolip.estimators._training import run_jobs
 
 
@@ -81,7 +81,7 @@ def test_classes_are_joined_as_well(rng):
 
 def test_nobody_joins_without_time(rng, monkeypatch):
     X, y = quiet(rng)
-    monkeypatch.setattr(_recipe, "PATIENT", np.inf)
+    monkeypatch.setattr(_joining, "PATIENT", np.inf)
     model = MonotonicRegressor(random_state=0, max_time=60.0).fit(X, y)
     assert len(model.frozen_.members) == 2
 
@@ -98,7 +98,7 @@ def test_who_is_cut_short_on_the_way_is_left_out(rng, monkeypatch, how):
         return run_jobs(jobs, *more)
 
     monkeypatch.setattr(_coach, "run_jobs", cut)
-    monkeypatch.setattr(_recipe, "PATIENT", 0.0)
+    monkeypatch.setattr(_joining, "PATIENT", 0.0)
     limit = {"max_time": 2.0} if how == "late" else {}
     if how == "interrupt":
         with pytest.warns(UserWarning, match="interrupted"):

@@ -102,9 +102,9 @@ def test_no_path_over_many_rows_ends_before_four_passes(rng):
 def test_decay_follows_the_penalty_of_the_start(rng):
     run = recipe(rng, rungs=(*RUNGS, Rung(400, 0.02)))
     run.strength = 30.0
-    assert [run._decay(k) for k in range(4)] == [0.3, 0.1, 0.05, pytest.approx(0.2)]
+    assert [run.decay(k) for k in range(4)] == [0.3, 0.1, 0.05, pytest.approx(0.2)]
     run.strength = 0.01
-    assert run._decay(3) == pytest.approx(0.02 * _recipe.LEAST)
+    assert run.decay(3) == pytest.approx(0.02 * _recipe.LEAST)
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "quantile", "absolute_error", "huber"])

@@ -18,6 +18,7 @@ from monolip.estimators._coach import Coach
 from monolip.estimators._facts import staying_members
 from monolip.estimators._freezing import freeze
 from monolip.estimators._held_out import HeldOut
+from monolip.estimators._joining import followers
 from monolip.estimators._misfit import Misfit
 from monolip.estimators._one_blas_thread import one_blas_thread
 from monolip.estimators._preparing import learn_inputs, make_problem, penalties
@@ -103,7 +104,7 @@ def fit_network(
             assert before.network.inputs is not None
             inputs, boxes, recipe = make(before.network.inputs)
             chosen, kept = before.chosen, before.arrays
-            climbers = recipe.more(chosen, len(kept))
+            climbers = followers(recipe, chosen, len(kept))
     arrays = (*kept, *(climber.result(chosen.rung) for climber in climbers))
     network = freeze(
         arrays, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift

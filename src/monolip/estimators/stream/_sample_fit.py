@@ -125,7 +125,7 @@ def fit_sample(
         warnings.simplefilter("ignore")  # make_problem has said it
         rows = ModelRows(inputs, table, target, settings.seed)
     chosen, climbers = recipe.run()
-    decay = recipe._decay(max(chosen.rung - 1, 0)) if recipe.rungs else UNJUDGED  # a handful of rows has no rungs
+    decay = recipe.decay(max(chosen.rung - 1, 0)) if recipe.rungs else UNJUDGED  # a handful of rows has no rungs
     networks = tuple(c.networks[chosen.rung] if c.finished is None else c.finished for c in climbers)
     return SampleFit(
         inputs, boxes, target, rows.reach, bool(rows.honest), tuple(c.anchored.start for c in climbers), networks,

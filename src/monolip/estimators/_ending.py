@@ -1,0 +1,54 @@
+"""How a path ends: early in noise, later than planned, and with all rows or without.
+
+    scouts    two members of few rows climb the first rung alone; where they lose by it, nobody else need try
+    noise     few rows that lose by their first rung end there, and many that gain little after three
+    more      a path of few rows whose last rung still gains much earns another one
+    finish    all rows are trained on in the end, but not where many rows gained little
+
+A path ends in noise only where its start leaves nothing over that features explain (see _misfit).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from monolip.estimators._jury import SHORT, WORTH_NOISY
+
+if TYPE_CHECKING:
+    from monolip.estimators._recipe import Recipe
+
+__all__ = ["earns_more", "ends_in_noise", "ends_with_scouts", "is_finished"]
+
+SCOUTS = 2  # members of few rows that climb the first rung before the others
+FEW_RUNGS = 3  # after which many rows end in noise
+EARNS = 0.05  # part of the loss: a last rung that gains this much earns another one
+LITTLE, FEW_PARTS = 0.05, 8  # a path over many rows that gains less leaves one of so many parts of them out
+
+
+def ends_with_scouts(recipe: Recipe) -> bool:
+    """Whether two members of few rows lose by the first rung, and all there is over is noise: nobody else tries."""
+    if recipe.folds is None or recipe.has_many_rows or len(recipe.probes) < 2 * SCOUTS:
+        return False
+    scouts = recipe.probes[:SCOUTS]
+    recipe.train(scouts, 0, recipe.probes)
+    return recipe.coach.is_out_of_time(wanted=True) or (recipe.jury.lost_at_once(scouts) and recipe.leaves_noise)
+
+
+def ends_in_noise(recipe: Recipe) -> bool:
+    """Whether the start leaves nothing over to be learned, and few rows have lost by their first rung, or many, but
+    not very many, gain little any more after three."""
+    if recipe.has_many_rows:
+        short = recipe.jury.short == SHORT and recipe.climbed == FEW_RUNGS
+        return short and not recipe.jury.gained_last(WORTH_NOISY) and recipe.leaves_noise
+    return recipe.climbed == 1 and recipe.jury.lost_at_once(recipe.probes) and recipe.leaves_noise
+
+
+def earns_more(recipe: Recipe) -> bool:
+    """Whether the last rung of a path gained so much that there is one more."""
+    return recipe.unearned > 0 and recipe.folds is not None and recipe.jury.gained_last(EARNS)
+
+
+def is_finished(recipe: Recipe, best: int) -> bool:
+    """Whether all rows are trained on in the end: of many, what gained little gains nothing by some more."""
+    parts = 0 if recipe.folds is None or not recipe.has_many_rows else int(recipe.folds.max()) + 1
+    return recipe.folds is not None and (parts < FEW_PARTS or recipe.jury.gained_much(best, LITTLE))
