@@ -6,7 +6,8 @@ Both get the training rows of a fold and hold out rows for early stopping inside
 held out). Rounds are interleaved (ours, theirs, ours, theirs, ...), a new fold each; one thread, then two. Compiled
 kernels are loaded before the clock starts; a cold start (a new process: import, load, fit; and the very first one on a
 machine, which compiles) stands beside it. A ratio is a median over rounds of ours / theirs in the same round. The
-presets (contestants/ours.py) follow in the first rounds, one thread, against the same LightGBM fits.
+presets (contestants/ours.py) follow in the first rounds, one thread, against the same LightGBM fits. Tables of the
+second suite (MONOLIP_DATA=build/second --result fit_time_second) are timed without presets and cold start.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def clock(fit: Callable[[Task], Predict], task: Task) -> tuple[float, float, Pre
     return time.perf_counter() - begun, time.process_time() - cpu, predict
 
 
-def one_set(name: str, rounds: int, threads: list[int]) -> dict[str, Any]:
+def one_set(name: str, rounds: int, threads: list[int], preset_rounds: int) -> dict[str, Any]:
     X, y, facts = read_set(name)
     classes = facts["task"] == "binary"
     found: dict[str, list[float]] = {}
@@ -65,7 +66,7 @@ def one_set(name: str, rounds: int, threads: list[int]) -> dict[str, Any]:
                 found.setdefault(f"{who}_{t}_cpu", []).append(cpu)
                 if t == threads[0]:
                     found.setdefault(f"{who}_error", []).append(main_error(y[test], predict(X.iloc[test]), classes))
-        if k < PRESET_ROUNDS:
+        if k < preset_rounds:
             alone = Task(table, y[train], facts["monotonic_cst"], classes, k, threads[0])
             for preset, (_, options) in PRESETS.items():
                 found.setdefault(preset, []).append(clock(lambda t, o=options: fit_ours(t, o), alone)[0])
@@ -82,6 +83,7 @@ def _ratios(found: dict[str, list[float]], threads: list[int]) -> dict[str, Any]
         "preset_ratio": {
             preset: float(np.median(values[preset] / values[f"trees_{threads[0]}"][: len(values[preset])]))
             for preset in PRESETS
+            if preset in values
         },
         "error_ratio": float(np.exp(np.mean(np.log(values["ours_error"] / values["trees_error"])))),
         "seconds": {key: [round(s, 5) for s in v] for key, v in found.items() if not key.endswith("error")},
@@ -120,31 +122,38 @@ def main() -> None:
     parser.add_argument("--sets", default="", help="names with commas; all without")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--write", action="store_true", help="write the result of a part as well")
+    parser.add_argument("--result", default="fit_time", help="its name: benchmarks/results/NAME.json")
     parser.add_argument("--one", default="")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning, module="lightgbm")
     if arguments.one:
         print(json.dumps(_first_fit(*arguments.one.split(","))))
         return
+    is_open_suite = arguments.result == "fit_time"
+    if is_open_suite == os.environ.get("MONOLIP_DATA", "").startswith("build/"):
+        raise SystemExit("the open suite makes the result 'fit_time', and tables in build/ another; say which it is")
     wanted = [name for name in arguments.sets.split(",") if name] or list(list_sets())
     threads = [int(t) for t in arguments.threads.split(",")]
     warm_up()
     table = {}
     print("data set, rows, error ratio; for each number of threads: s, trees s, ratio, ratio of processor time")
     for name in wanted:
-        row = table[name] = one_set(name, arguments.rounds, threads)
+        row = table[name] = one_set(name, arguments.rounds, threads, PRESET_ROUNDS if is_open_suite else 0)
         print(f"{name:20s} {row['rows']:6d} {row['error_ratio']:7.3f}   {_said(row, threads)}", flush=True)
     results: dict[str, Any] = {
         "median_cpu_ratio": {t: float(np.median([r["cpu_ratio"][t] for r in table.values()])) for t in threads},
         "median_time_ratio": {t: float(np.median([r["time_ratio"][t] for r in table.values()])) for t in threads},
-        "median_preset_ratio": {p: float(np.median([r["preset_ratio"][p] for r in table.values()])) for p in PRESETS},
-        "cold_start": {"data_set": wanted[0], **cold_start(wanted[0])},
-        "data_sets": table,
     }
+    if is_open_suite:
+        results["median_preset_ratio"] = {
+            p: float(np.median([r["preset_ratio"][p] for r in table.values()])) for p in PRESETS
+        }
+        results["cold_start"] = {"data_set": wanted[0], **cold_start(wanted[0])}
+    results["data_sets"] = table
     print({key: value for key, value in results.items() if key != "data_sets"})
     if arguments.write or not arguments.sets:
         packages = ("monolip", "lightgbm", "numpy", "numba", "scikit-learn")
-        record("fit_time", results, packages, rounds=arguments.rounds)
+        record(arguments.result, results, packages, rounds=arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -208,9 +208,10 @@ def _accuracy_tables(name: str = "accuracy_tables") -> Any:
 def accuracy() -> str:
     text = str(_accuracy_tables().accuracy(load("accuracy"), table))
     text = f"{text}\n\n{_accuracy_tables().duplicates(load('duplicates'))}" if exists("duplicates") else text
-    if not (exists("second_suite") and exists("kept_back")):
+    if not exists("second_suite", "kept_back", "fit_time_second", "fit_time_kept_back"):
         return text
-    second = _accuracy_tables("second_suite_tables").second_suite(load("second_suite"), load("kept_back"), table)
+    times = {"looked at": load("fit_time_second"), "kept back": load("fit_time_kept_back")}
+    second = _accuracy_tables("second_suite_tables").second_suite(load("second_suite"), load("kept_back"), times, table)
     return f"{text}\n\n{second}"
 
 

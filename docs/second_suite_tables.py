@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import geometric_mean
 from typing import Any
 
 Table = Callable[..., str]
 
 
-def second_suite(looked_at: dict[str, Any], kept_back: dict[str, Any], table: Table) -> str:
+def second_suite(
+    looked_at: dict[str, Any], kept_back: dict[str, Any], times: dict[str, dict[str, Any]], table: Table
+) -> str:
+    """times: fit times of the tables looked at and of those kept back."""
     parts = {"looked at": looked_at["results"], "kept back": kept_back["results"]}
     peers = [name for name in kept_back["results"]["overall"] if name != "monolip"]
     head = ["against", *(f"{label}: {what}" for label in parts for what in ("error", "better on", "worst"))]
@@ -28,6 +32,8 @@ tables (in brackets: without our best one).
 {table(head, rows)}
 
 {_verdict(parts)}
+
+{_times(times)}
 
 {table(["table", "rows", "", "monolip", *(f"/ {who[peer]['label']}" for peer in peers)], sorted(sets))}"""
 
@@ -64,3 +70,19 @@ def _verdict(parts: dict[str, dict[str, Any]]) -> str:
             f"2 %, {won} won by more than that."
         )
     return "\n".join(said)
+
+
+def _times(times: dict[str, dict[str, Any]]) -> str:
+    """A default fit against one LightGBM fit, by number of threads."""
+    said = []
+    for label, found in times.items():
+        results = found["results"]
+        ratios = [entry["time_ratio"]["1"] for entry in results["data_sets"].values()]
+        one, two = (results["median_time_ratio"][count] for count in ("1", "2"))
+        said.append(
+            f"{label}: {one:.2f} on one thread ({geometric_mean(ratios):.2f} in the geometric mean, "
+            f"{sum(ratio < 1 for ratio in ratios)} of {len(ratios)} tables faster, "
+            f"{sum(ratio > 2 for ratio in ratios)} more than twice as slow), {two:.2f} on two"
+        )
+    command = next(iter(times.values()))["command"]
+    return f"A default fit takes, in the median and in times of one LightGBM fit (`{command}`): {'; '.join(said)}."

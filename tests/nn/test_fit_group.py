@@ -57,6 +57,18 @@ def test_two_processes_fit_what_one_fits(tmp_path: Path) -> None:
     assert (high.ravel() <= two.slopes.upper).all()
 
 
+def test_processes_that_are_more_than_a_few_add_up_on_the_way(tmp_path: Path) -> None:
+    program = tmp_path / "many.py"
+    program.write_text(
+        "import runpy\n"
+        "import monolip.nn.fit_gradients as gradients\n"
+        "gradients.FEW = 1\n"
+        f"runpy.run_path({str(EXAMPLE)!r}, run_name='__main__')\n"
+    )
+    ring, told = launch(tmp_path, 2, "--epochs", "1", program=program), launch(tmp_path, 2, "--epochs", "1")
+    assert ring.digest == told.digest  # a sum of two is the same in either order
+
+
 @pytest.mark.slow
 def test_float32_stays_close_and_each_process_reads_its_own_rows_of_a_table_on_disk(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(4099, 4)).astype(np.float32)

@@ -16,7 +16,7 @@ from .fit_group import rank_and_world
 
 __all__ = ["GradientSum"]
 
-FEW = 8  # processes that tell all the others everything; more of them share the sending, and the adding up
+FEW = 4  # processes that tell all the others everything; more of them share the sending, and the adding up
 
 
 class GradientSum:
