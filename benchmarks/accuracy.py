@@ -46,6 +46,7 @@ def main() -> None:
         Unit(data_set, repeat, fold, arguments.folds, name, options.get(name))
         for repeat in range(arguments.repeats) for data_set in sets for fold in range(arguments.folds) for name in names
     ]  # fmt: skip
+    before = _kept(arguments.result, names) if arguments.update else None
     cache = Path(arguments.cache)
     rows = _cached(units, cache, arguments.trust) if arguments.resume or arguments.trust else {}
     left = [unit for unit in units if unit.key not in rows]
@@ -55,8 +56,7 @@ def main() -> None:
     _run(left, sets, rows, cache, arguments)
     ours = OURS if OURS in names else names[0]
     found = summarise(list(rows.values()), sets, names, ours, _monotone(names), _variants(names))
-    if arguments.update:
-        before = _kept(arguments.result, names)
+    if before is not None:
         names = [name for name in CONTESTANTS if name in {*names, *before["contestants"]}]
         add_kept(found, before, names, ours, _monotone(names), _variants(names))
     _show(found)
@@ -87,7 +87,10 @@ def _variants(names: list[str]) -> list[str]:
 
 def _kept(result: str, names: list[str]) -> dict[str, Any]:
     """What is written of contestants that do not run now, if they would still be the same."""
-    written = json.loads((ROOT / "benchmarks" / "results" / f"{result}.json").read_text())
+    path = ROOT / "benchmarks" / "results" / f"{result}.json"
+    if not path.exists():
+        raise SystemExit(f"there is no {path.relative_to(ROOT)} to keep anything of; run without --update")
+    written = json.loads(path.read_text())
     kept = {name for name in written["results"]["contestants"] if name not in names}
     packages = sorted({package for name in kept for package in CONTESTANTS[name].packages})
     changed = [package for package in packages if written["versions"].get(package) != version(package)]

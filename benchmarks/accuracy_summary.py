@@ -50,10 +50,12 @@ def add_kept(
     names: who takes part, in their order; those that are not in `result` must be in `before`, on the same folds.
     """
     names = list(names)
+    if missing := set(before["data_sets"]) - set(result["data_sets"]):
+        raise SystemExit(f"what is kept is of all data sets; {sorted(missing)} did not run; leave out --sets")
     for key, entry in result["data_sets"].items():
         old, new = before["data_sets"].get(key), entry["contestants"]
         if old is None or [tuple(fold) for fold in old["folds"]] != [tuple(fold) for fold in entry["folds"]]:
-            raise ValueError(f"what is kept must be of the same folds; {key} has others")
+            raise SystemExit(f"what is kept must be of the same folds; {key} has others; run all contestants on it")
         n_folds = 1 + max(fold for _, fold in entry["folds"])
         base, every = np.log(new[ours]["values"]), {**old["contestants"], **new}
         entry["contestants"] = {name: every[name] for name in names}

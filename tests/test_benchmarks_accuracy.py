@@ -15,7 +15,7 @@ BENCHMARKS = str(Path(__file__).parents[1] / "benchmarks")
 sys.path.insert(0, BENCHMARKS)
 import accuracy  # noqa: E402
 import accuracy_unit  # noqa: E402
-from accuracy_summary import summarise  # noqa: E402
+from accuracy_summary import add_kept, summarise  # noqa: E402
 from contestants import CONTESTANTS, Task, fingerprint, missing_packages  # noqa: E402
 from contestants.encoding import Encoding  # noqa: E402
 from contestants.task import inner_splits, main_error, select  # noqa: E402
@@ -56,6 +56,25 @@ def test_ratios_ranks_and_failures_are_what_the_rows_say():
     assert list(three["data_sets"]) == ["u"]  # "v" has no fold that everybody finished
     assert len(three["failed"]) == 5
     assert three["overall"]["free"]["mean_rank"] is None
+
+
+def test_what_is_kept_of_others_is_what_measuring_them_again_would_give():
+    rng, names = np.random.default_rng(0), ["peer", "monolip"]
+    sets = {"u": FACTS, "v": FACTS}
+    ours, again, peers = (
+        [row(s, k, name, round(rng.uniform(1, 2), 6)) for s in sets for k in range(5)]
+        for name in ("monolip", "monolip", "peer")
+    )
+    before = summarise(ours + peers, sets, names, "monolip", names)
+    found = summarise(again, sets, ["monolip"], "monolip", ["monolip"])
+    add_kept(found, before, names, "monolip", names)
+    whole = summarise(again + peers, sets, names, "monolip", names)
+    assert list(found["data_sets"]["u"]["contestants"]) == names
+    assert json.dumps(found["overall"]["monolip"]) == json.dumps(whole["overall"]["monolip"])
+    assert found["overall"]["peer"]["ours_over_it"] == pytest.approx(whole["overall"]["peer"]["ours_over_it"])
+    fewer = summarise(again[:4] + again[5:], sets, ["monolip"], "monolip", ["monolip"])
+    with pytest.raises(SystemExit, match="the same folds"):
+        add_kept(fewer, before, names, "monolip", names)
 
 
 def test_only_folds_finished_by_everybody_count():

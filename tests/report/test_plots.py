@@ -151,8 +151,8 @@ def test_the_legend_of_a_history_covers_no_curve():
 
 
 def test_a_history_looks_as_it_did():
-    X, y = credit(60)
-    model = MonotonicRegressor(max_iter=1, random_state=0).fit(X, y)
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model = MonotonicRegressor(max_iter=20, random_state=0).fit(X, X[:, 0] * X[:, 1])  # it leaves its additive start
     losses = {0: (0.5, 0.3, 0.25, 0.27), 1: (0.45, 0.32, 0.22, 0.21)}
     steps = (50, 100, 200, 400)
     model.history_ = [
@@ -163,6 +163,16 @@ def test_a_history_looks_as_it_did():
     axis = plot_history(model)
     assert axis.get_xscale() == "log"
     assert matches_baseline("history", axis.figure)
+
+
+@pytest.mark.parametrize("noise", [0.0, 3.0])
+def test_a_history_says_where_the_start_was_kept(noise):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    model = MonotonicRegressor(random_state=0).fit(
+        X, X[:, 0] + X[:, 1] * X[:, 2] * (noise == 0) + noise * rng.normal(size=600)
+    )
+    assert ("which was kept" in plot_history(model).get_title()) == (noise > 0)
 
 
 def test_without_held_out_rows_the_history_says_so_and_others_are_refused():

@@ -15,7 +15,7 @@ from monolip.input_columns import CategoryColumn, is_missing, plain_label, plain
 from monolip.input_transform import InputTransform
 from monolip.monotonic_cst import by_position, feature_index
 
-__all__ = ["Schema", "learn_schema", "need_names", "table_like"]
+__all__ = ["Schema", "asked_categories", "learn_schema", "need_names", "table_like"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Schema:
 def learn_schema(table: RawTable, categorical_features: Any) -> Schema:
     """categorical_features: None (by type), names or positions, a mask, or {name: [low, ..., high] or None}."""
     need_names(categorical_features, "categorical_features", table.names, table.named)
-    wanted = _wanted(categorical_features, table)
+    wanted = asked_categories(categorical_features, table)
     categories: list[tuple[Any, ...] | None] = []
     ordered: list[bool] = []
     for j, column in enumerate(table.columns):
@@ -122,7 +122,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
-def _wanted(given: Any, table: RawTable) -> dict[int, tuple[Any, ...] | None]:
+def asked_categories(given: Any, table: RawTable) -> dict[int, tuple[Any, ...] | None]:
     """Position -> order of categories (None: unordered) of the columns the user called categorical."""
     names, n = table.names, len(table.columns)
     if given is None:

@@ -24,7 +24,8 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
         axis: a matplotlib axis to draw on, for one panel: the title says what of a stream it shows; None for a figure
             of its own.
 
-    Returns: the matplotlib axis of the members. Where nothing was held out (early_stopping=False) it says so.
+    Returns: the matplotlib axis of the members. Where nothing was held out (early_stopping=False) it says so, and where
+    rows held out were better off with the additive start, too.
     """
     if not isinstance(model, MonotonicBase) or not hasattr(model, "history_"):
         raise InputError(
@@ -47,7 +48,10 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
     for member, (steps, losses) in sorted(curves.items()):
         style = {"color": COLORS[member % len(COLORS)], "linestyle": DASHES[member % len(DASHES)]}
         axis.plot(steps, losses, marker="o", markersize=4, label=f"member {member}", **style)
-    if max(steps[-1] for steps, _ in curves.values()) >= 8 * min(steps[0] for steps, _ in curves.values()):
+    if not stream and _stays_at_start(model):
+        axis.set_title("training did not beat the additive start,\nwhich was kept")
+        axis.set_xlim(left=0)
+    elif max(steps[-1] for steps, _ in curves.values()) >= 8 * min(steps[0] for steps, _ in curves.values()):
         axis.set_xscale("log")  # stretches double
     axis.set_ylabel("hold-out loss")
     if len(curves) > 1:
@@ -75,6 +79,11 @@ def _legend_above(axis: Any, count: int) -> None:
     bottom, top = axis.get_ylim()
     axis.set_ylim(bottom, top + (top - bottom) * 0.1 * -(-count // across))
     axis.legend(loc="upper center", ncol=across)
+
+
+def _stays_at_start(model: Any) -> bool:
+    """Whether all that was trained has been left: the model is one additive function."""
+    return all(len(trunk.form.weights) == 1 for member in model.frozen_.members for trunk in member)
 
 
 def _taken(model: Any) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from monolip.estimators._promises import read_promises
-from monolip.estimators._schema import Schema, _wanted
+from monolip.estimators._schema import Schema, asked_categories
 from monolip.estimators._tables import RawColumn, RawTable
 from monolip.estimators.stream._arrow import LABEL
 from monolip.estimators.stream.source import Source
@@ -36,7 +36,7 @@ def refuse_arguments(model: Any, files: Source, features: tuple[str, ...]) -> No
 def wanted_categories(model: Any, features: tuple[str, ...]) -> dict[int, tuple[Any, ...] | None]:
     """Position -> order (None: unordered) of the columns that categorical_features names."""
     bare = RawTable(tuple(RawColumn(name, np.zeros(0)) for name in features), True, 0)
-    return _wanted(model.categorical_features, bare)
+    return asked_categories(model.categorical_features, bare)
 
 
 def _schema(model: Any, files: Source, features: tuple[str, ...]) -> Schema:
