@@ -60,8 +60,8 @@ def statistics_of(seconds: Any, rows: int) -> dict[str, float]:
     return {"median": rows / median(later), "fastest": rows / min(later)}
 
 
-def pin(rank: int, *_: Any) -> None:
-    """Hold this thread to one core; also what fit_on_ray calls after an epoch."""
+def pin(rank: int) -> None:
+    """Hold this thread to one core, as fit_on_ray(pin=True) does."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[rank % len(cores)]})
 
@@ -81,8 +81,7 @@ def on_ray(count: int, size: argparse.Namespace, folder: Path) -> dict[str, floa
     plan = FitPlan(epochs=size.epochs, batch=size.batch * count, lanes=4, device="cpu")
     run = folder / os.urandom(4).hex()
     with watched() as shares:
-        on_epoch = pin if size.pin else None
-        done = fit_on_ray(table, "y", slopes, plan, hidden=HIDDEN, workers=count, storage=run, on_epoch=on_epoch)
+        done = fit_on_ray(table, "y", slopes, plan, hidden=HIDDEN, workers=count, storage=run, pin=size.pin)
     later = shares[len(shares) // 2 :] or [math.nan]
     return {**statistics_of(done.epoch_seconds, size.rows * count), "ray_itself": median(later)}
 

@@ -61,12 +61,20 @@ def check_same(network: Any, losses: tuple[float, ...]) -> None:
 
 
 def test_two_workers_fit_what_one_process_fits(cluster: Any, tmp_path: Path) -> None:
-    (tmp_path / "table").mkdir()
+    for folder in ("table", "cores"):
+        (tmp_path / folder).mkdir()
+
+    def tell(rank: int, epochs: int, loss: float) -> None:
+        (tmp_path / "cores" / str(rank)).write_text(" ".join(map(str, os.sched_getaffinity(0))))
+
     done = distributed.fit_on_ray(
         dataset(tmp_path / "table"), "score", SLOPES, PLAN, hidden=(8, 8), workers=2, storage=tmp_path / "runs",
         resources={"CPU": 1.5},  # all there are: the table is read before they are taken
+        pin=True, on_epoch=tell,
     )  # fmt: skip
     check_same(done.network, done.losses)
+    held = {path.read_text() for path in (tmp_path / "cores").iterdir()}
+    assert len(held) == min(2, len(os.sched_getaffinity(0)))  # one core each, where there are two
 
 
 def test_a_killed_worker_is_replaced_and_the_fit_finishes(cluster: Any, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from monolip.distributed.bad_files import what_is_wrong_with_files
+from monolip.distributed.own_cores import own_cores
 from monolip.distributed.ray_rows import column_of, parts_by_lanes, refuse_unusable
 from monolip.distributed.worker_error import WorkerError
 from monolip.errors import InputError
@@ -63,6 +64,7 @@ def fit_on_ray(
     max_failures: int = 3,
     seed: int = 0,
     resources: dict[str, float] | None = None,
+    pin: bool = False,
     on_epoch: Callable[[int, int, float], None] | None = None,
 ) -> RayFit:
     """Fit a ConvexMLP on a Ray Dataset with `workers` processes; the result is that of one process up to rounding.
@@ -80,6 +82,7 @@ def fit_on_ray(
         hidden, out_features: of the network; seed: of its start.
         storage, name: folder (shared by all machines, or an address Ray can write to) and run of the checkpoints.
         resources: of each worker, e.g. {"CPU": 4}; None: one CPU.
+        pin: hold every worker to as many cores of its machine as it has CPUs, for machines that do nothing else.
         on_epoch: called on every worker as on_epoch(rank, epochs_done, loss).
     """
     from monolip.nn.fit_plan import FitPlan
@@ -94,6 +97,7 @@ def fit_on_ray(
         "names": names, "target": target, "lower": slopes.lower.tolist(), "upper": slopes.upper.tolist(),
         "hidden": [int(width) for width in hidden], "out_features": int(out_features), "seed": int(seed),
         "plan": asdict(plan), "n_rows": sum(int(part.count()) for part in parts), "on_epoch": on_epoch,
+        "pin": max(1, int(wanted.get("CPU", 1))) if pin else 0,
         "blocks": [[ref for bundle in part.iter_internal_ref_bundles() for ref in bundle.block_refs] for part in parts],
     }  # fmt: skip
     options = {"max_failures": max_failures, "storage_path": str(storage), "name": name}
@@ -213,10 +217,11 @@ def _work(config: dict[str, Any]) -> None:
             with earlier.as_directory() as before:
                 shutil.copy(Path(before) / STATE, folder / STATE)
         plan = FitPlan(**config["plan"])
-        done = fit(
-            model, x, y, plan, n_rows=config["n_rows"], checkpoint=folder / STATE, checkpoint_seconds=math.inf,
-            on_epoch=report,
-        )  # fmt: skip
+        with own_cores(train.get_context().get_local_rank(), config["pin"]):
+            done = fit(
+                model, x, y, plan, n_rows=config["n_rows"], checkpoint=folder / STATE, checkpoint_seconds=math.inf,
+                on_epoch=report,
+            )  # fmt: skip
         kept = None
         if rank == 0:
             done.network.save(folder / NETWORK)
