@@ -15,7 +15,13 @@ __all__ = ["data_folder", "list_sets", "read_set"]
 
 def list_sets() -> dict[str, dict[str, Any]]:
     """{name: {"task", "monotonic_cst", "rows", "features", ...}}, in the order of suite.json."""
-    found: dict[str, dict[str, Any]] = json.loads((data_folder() / "suite.json").read_text())
+    path = data_folder() / "suite.json"
+    if not path.exists():
+        raise SystemExit(
+            f"there is no {path}; MONOLIP_DATA names the folder that holds suite/; build/second and build/kept_back are "
+            "made by benchmarks/second_suite.py [--kept-back]"
+        )
+    found: dict[str, dict[str, Any]] = json.loads(path.read_text())
     return found
 
 

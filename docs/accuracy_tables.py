@@ -26,13 +26,14 @@ def accuracy(data: dict[str, Any], table: Table) -> str:
         for n, o in sorted(overall.items(), key=lambda item: item[1]["mean_rank"] or 99)
     ]
     head = ["model", "mean rank", "our error / its", "ours better on", "our worst", "search and fit, s", "wrong steps"]
+    kept = f" {kept_words(results, who)}" if results.get("kept") else ""
     left_out = f" Left out, not installed: {', '.join(results['missing'])}." if results["missing"] else ""
     return f"""## Accuracy on the open suite
 
 `{data["command"]}`: {settings["repeats"]} x {settings["folds"]}-fold cross-validation, every contestant on the same
 folds, one thread, everything chosen inside the training rows. Boosted trees get the same promised directions, up to
 1500 trees, early stopping and a search over eight settings on inner held-out rows (the grids are in
-benchmarks/contestants/trees.py), then a refit on all training rows; monolip runs with default settings.{left_out}
+benchmarks/contestants/trees.py), then a refit on all training rows; monolip runs with default settings.{left_out}{kept}
 Rank: among the models that keep the promise, by mean error; each monolip row stands alone against the others. Ratios
 are geometric means (in brackets: without our best data set). Wrong steps: random steps along promised features.
 
@@ -41,6 +42,15 @@ are geometric means (in brackets: without our best data set). Wrong steps: rando
 {_verdict(results)}
 
 {_errors_by_set(results, table)}"""
+
+
+def kept_words(results: dict[str, Any], who: dict[str, Any]) -> str:
+    """Who was not run again, and what that means for the seconds."""
+    names = ", ".join(who[name]["label"] for name in results["kept"])
+    return (
+        f"Of an earlier run on the same folds with the same package versions, seconds included: {names}; to run them "
+        "again, leave out `--contestants` and `--update`."
+    )
 
 
 def duplicates(data: dict[str, Any]) -> str:

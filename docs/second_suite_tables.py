@@ -25,8 +25,9 @@ def second_suite(
 
 `{kept_back["command"]}`, and the same for the tables looked at: {len(looked_at["results"]["data_sets"])} tables that
 were looked at while defaults were chosen, {len(kept_back["results"]["data_sets"])} that were kept back: nothing was
-chosen on them; directions were written down before any fit (`benchmarks/second_suite.json`). One round of
-{kept_back["settings"]["folds"]} folds, contestants as above. Ratios are our error / theirs, geometric means over the
+chosen on them; directions were written down before any fit (`benchmarks/second_suite.json`), and
+`benchmarks/second_suite.py` (with `--kept-back` for the others) makes them. One round of
+{kept_back["settings"]["folds"]} folds, contestants as above{_kept(kept_back["results"])}. Ratios are our error / theirs, geometric means over the
 tables (in brackets: without our best one).
 
 {table(head, rows)}
@@ -36,6 +37,12 @@ tables (in brackets: without our best one).
 {_times(times)}
 
 {table(["table", "rows", "", "monolip", *(f"/ {who[peer]['label']}" for peer in peers)], sorted(sets))}"""
+
+
+def _kept(results: dict[str, Any]) -> str:
+    """Who was not run again."""
+    names = [results["contestants"][name]["label"] for name in results.get("kept", ())]
+    return f" ({', '.join(names)}: of an earlier run on the same folds, seconds included)" if names else ""
 
 
 def _cells(part: dict[str, Any], peer: str) -> tuple[str, str, str]:

@@ -279,3 +279,19 @@ def test_without_early_stopping_all_rows_are_learned_from(big, monkeypatch):
 def test_a_warm_start_is_refused(big):
     with pytest.raises(InputError, match="a stream is fitted as a whole; got warm_start=True; set it to False"):
         model(warm_start=True).fit_stream(big, "y")
+
+
+@pytest.mark.parametrize("group", [17_000, 100_000])
+@pytest.mark.parametrize("passes", [1, 3])
+def test_passes_and_rows_are_counted_as_they_were_made(group, passes, tmp_path, monkeypatch):
+    monkeypatch.setattr("monolip.estimators._sampling.MAX_ROWS", 20_000)
+    n, rng = 60_000, np.random.default_rng(0)
+    x = rng.normal(size=(n, 2))
+    table = pa.table({"a": x[:, 0], "b": x[:, 1], "y": x[:, 0] * x[:, 1]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=group)
+    model = MonotonicRegressor(max_iter=passes, n_estimators=1, random_state=0).fit_stream(tmp_path, target="y")
+    rows = [entry["stream_rows"] for entry in model.history_ if "stream_rows" in entry]
+    assert model.n_iter_ <= passes
+    assert 0 == rows[0] < rows[-1] <= passes * n
+    if passes == 1:
+        assert rows[-1] >= 0.8 * n  # all but those held out

@@ -21,7 +21,7 @@ def pack_standing(standing: Standing) -> tuple[Tensors, dict[str, Any]]:
     shapes = {name: _pack(name, getattr(standing, name), tensors) for name in ("networks", "best")}
     losses = [float(loss).hex() for loss in standing.losses]
     words = {"done": standing.done, "losses": losses, "rows": standing.rows, "finished": standing.finished}
-    return tensors, {**words, **shapes}
+    return tensors, {**words, "visited": standing.visited, **shapes}
 
 
 def unpack_standing(state: tuple[Tensors, dict[str, Any]]) -> Standing:
@@ -29,7 +29,8 @@ def unpack_standing(state: tuple[Tensors, dict[str, Any]]) -> Standing:
     tensors, words = state
     networks, best = (_unpack(name, words[name], tensors) for name in ("networks", "best"))
     losses = [float.fromhex(loss) for loss in words["losses"]]
-    return Standing(networks, best, int(words["done"]), losses, list(words["rows"]), bool(words["finished"]))
+    counts = int(words["done"]), losses, list(words["rows"]), bool(words["finished"]), int(words.get("visited", 0))
+    return Standing(networks, best, *counts)
 
 
 def _pack(name: str, networks: Networks, tensors: Tensors) -> list[Any]:

@@ -53,7 +53,10 @@ def stretches(n_buffers: int) -> list[tuple[int, int]]:
 
 @dataclass
 class Standing:
-    """Where training stands, and all a checkpoint has to keep: buffers done, networks now and best, losses so far."""
+    """Where training stands, and all a checkpoint has to keep: buffers done, networks now and best, losses so far.
+
+    rows: trained on at each loss. visited: trained on by now; rows held out, or without weight, are not.
+    """
 
     networks: Networks
     best: Networks
@@ -61,6 +64,7 @@ class Standing:
     losses: list[float] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     finished: bool = False
+    visited: int = 0
 
 
 @dataclass
@@ -70,7 +74,6 @@ class Refiner:
     fit: SampleFit
     held_out: Problem | None
     n_buffers: int
-    buffer_rows: int
     seed: int
     n_threads: int
     deadline: float | None = None
@@ -122,6 +125,7 @@ class Refiner:
                 self.cut_short = True
                 return False
             standing.done += 1
+            standing.visited += 0 if problem is None else len(problem.data.y)
             if standing.done < stop and self.deadline is not None and time.perf_counter() >= self.deadline:
                 self.cut_short = True
                 return False
@@ -166,7 +170,7 @@ class Refiner:
         if loss < before:
             standing.best = standing.networks
         standing.losses.append(loss)
-        standing.rows.append(standing.done * self.buffer_rows)
+        standing.rows.append(standing.visited)
         best = np.minimum.accumulate(standing.losses)
         if len(best) > PATIENCE:
             gained = best[-1 - PATIENCE] - best[-1]

@@ -32,7 +32,7 @@ from monolip.estimators.stream._buffers import Buffers
 from monolip.estimators.stream._first_look import refuse_arguments, wanted_categories
 from monolip.estimators.stream._fit_facts import fit_facts
 from monolip.estimators.stream._members import pack_standing, unpack_standing
-from monolip.estimators.stream._plan import PER_BUFFER, Plan
+from monolip.estimators.stream._plan import Plan
 from monolip.estimators.stream._refining import Refiner, Standing
 from monolip.estimators.stream._sample_fit import Columns, SampleFit, fit_sample
 from monolip.estimators.stream._schedule import in_order, prefetched, read_stretches
@@ -192,7 +192,6 @@ class _StreamFit:
             fit,
             made.problem(held) if len(held) else None,
             n_buffers,
-            self.plan.batch_rows * PER_BUFFER,
             self.settings.seed,
             self.settings.n_threads,
             None if self.settings.max_time is None else self.started + self.settings.max_time,
@@ -242,8 +241,8 @@ class _StreamFit:
         history = [*fit.history, *_entries(standing)]
         if len(network.members) < len(members):
             history += staying_members(history, len(members), max((e["n_bins"] for e in fit.history), default=0))
-        visited = standing.done * refiner.buffer_rows / self.files.n_rows
-        model._know(Facts(history, max(1, round(visited)), _capped(schema, promises), calibration))
+        passes = round(standing.done / self.plan.n_buffers)
+        model._know(Facts(history, max(1, passes), _capped(schema, promises), calibration))
         if made.target.labels is not None:
             model.classes_ = made.target.labels
 
