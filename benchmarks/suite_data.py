@@ -18,8 +18,8 @@ def list_sets() -> dict[str, dict[str, Any]]:
     path = data_folder() / "suite.json"
     if not path.exists():
         raise SystemExit(
-            f"there is no {path}; MONOLIP_DATA names the folder that holds suite/; build/second and build/kept_back are "
-            "made by benchmarks/second_suite.py [--kept-back]"
+            f"there is no {path}; MONOLIP_DATA names the folder that holds suite/; benchmarks/second_suite.py makes "
+            "build/second, and with --kept-back build/kept_back"
         )
     found: dict[str, dict[str, Any]] = json.loads(path.read_text())
     return found

@@ -27,8 +27,8 @@ def second_suite(
 were looked at while defaults were chosen, {len(kept_back["results"]["data_sets"])} that were kept back: nothing was
 chosen on them; directions were written down before any fit (`benchmarks/second_suite.json`), and
 `benchmarks/second_suite.py` (with `--kept-back` for the others) makes them. One round of
-{kept_back["settings"]["folds"]} folds, contestants as above{_kept(kept_back["results"])}. Ratios are our error / theirs, geometric means over the
-tables (in brackets: without our best one).
+{kept_back["settings"]["folds"]} folds, contestants as above{_kept(kept_back["results"])}.
+Ratios are our error / theirs, geometric means over the tables (in brackets: without our best one).
 
 {table(head, rows)}
 
