@@ -180,7 +180,7 @@ Median ratio over data sets: {medians}; of processor time, one thread:
 {table(head, rows)}
 
 A first fit in a new process ({cold["data_set"]}; pandas and scikit-learn already imported) takes
-{cold["new_process_s"]:.1f} s, LightGBM's {cold["trees_new_process_s"]:.1f} s; the very first on a machine, which
+{cold["new_process_s"]:.1f} s, LightGBM's {cold["trees_new_process_s"]:.2f} s; the very first on a machine, which
 compiles, {cold["first_ever_s"]:.0f} s.{figure}"""
 
 
@@ -267,6 +267,7 @@ def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None
     axes.set(xlabel="fit time: monolip / one LightGBM fit", ylabel="error: monolip / searched LightGBM")
     axes.set_title("One point a data set; left: faster than one fit, below: more accurate than the search", fontsize=9)
     axes.margins(0.12)
+    axes.set_xlim(left=0.45 * min(x for x, _ in points.values()))
     axes.xaxis.set_major_formatter("{x:g}")
     _name(figure, axes, points)
     figure.savefig(path, dpi=150, metadata={"Software": None})
@@ -274,27 +275,26 @@ def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None
 
 
 def _name(figure: Any, axes: Any, points: dict[str, tuple[float, float]]) -> None:
-    """A label beside each point, on the nearest of some places where it covers neither another label nor a point."""
-    from matplotlib.text import Text
-
+    """A label beside each point; those that stand close together have theirs in a column below, the leftmost first, so
+    that no line crosses another."""
     figure.draw_without_rendering()
-    marks = axes.transData.transform(list(points.values()))
-    taken: list[Any] = []
-    for name, at in sorted(points.items(), key=lambda item: -item[1][1]):
-        for step in range(40):
-            side, height = (1, -1)[step % 2], (3, -8, 13, -18, 23, -28, 33, -38, 43, -48)[step // 4]
-            label = axes.annotate(
-                name.replace("_", " "), at, xytext=(side * (5 + 30 * (step // 2 % 2)), height), fontsize=7,
-                textcoords="offset points", ha="left" if side > 0 else "right",
-                arrowprops=None if step < 2 else {"arrowstyle": "-", "lw": 0.4, "color": "#999999"},
-            )  # fmt: skip
-            label.get_window_extent()  # finds its place; the box of the words alone is without the line to the point
-            box = Text.get_window_extent(label).padded(1.5)
-            inside = axes.bbox.x0 < box.x0 and box.x1 < axes.bbox.x1
-            if inside and not any(box.overlaps(other) for other in taken) and not any(box.contains(*m) for m in marks):
-                taken.append(box)
-                break
-            label.remove()
+    marks = dict(zip(points, axes.transData.transform(list(points.values())), strict=True))
+    crowd = {
+        name
+        for name, (x, y) in marks.items()
+        if any(abs(x - u) < 45 and abs(y - v) < 14 for other, (u, v) in marks.items() if other != name)
+    }
+    left = min((marks[name][0] for name in crowd), default=0.0)
+    for place, name in enumerate(sorted(crowd, key=lambda name: marks[name][0])):
+        at = axes.transData.inverted().transform((left - 4, marks[name][1]))[0], 0.93 - 0.035 * place
+        line = {"arrowstyle": "-", "lw": 0.5, "color": "#999999", "relpos": (1.0, 0.5), "shrinkA": 1, "shrinkB": 3}
+        axes.annotate(name.replace("_", " "), points[name], at, fontsize=6.5, ha="right", va="center", arrowprops=line)
+    for name in set(points) - crowd:
+        side = -1 if marks[name][0] > axes.bbox.x1 - 60 else 1
+        axes.annotate(
+            name.replace("_", " "), points[name], (6 * side, 3), textcoords="offset points", fontsize=6.5,
+            ha="left" if side > 0 else "right",
+        )  # fmt: skip
 
 
 def _median(values: Iterable[float]) -> float:

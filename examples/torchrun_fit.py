@@ -90,7 +90,8 @@ def main() -> None:
         done = fit(model, x[own], y[own], plan, n_rows=len(x), checkpoint=options.checkpoint, on_epoch=tell)
         if rank == 0:
             done.network.save(options.out)
-            print(f"{world} processes, {done.rows_per_second:,.0f} rows/s; wrote {options.out}")
+            rate = f"{done.rows_per_second:,.0f} rows/s" if done.epoch_seconds else "every epoch was in the checkpoint"
+            print(f"{world} processes, {rate}; wrote {options.out}")
 
 
 if __name__ == "__main__":

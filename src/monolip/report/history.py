@@ -43,7 +43,9 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
     axis.set_xlabel("training steps")
     curves = _curves(_taken(model))
     if not curves:
-        axis.text(0.5, 0.5, "no rows were held out", transform=axis.transAxes, ha="center", va="center")
+        trained = any(entry.get("n_steps") for entry in model.history_)
+        words = "no rows were held out" if trained else "nothing was trained"
+        axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center")
         return axis
     for member, (steps, losses) in sorted(curves.items()):
         style = {"color": COLORS[member % len(COLORS)], "linestyle": DASHES[member % len(DASHES)]}
