@@ -19,7 +19,7 @@ import multiprocessing
 import os
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +91,23 @@ def _kept(result: str, names: list[str]) -> dict[str, Any]:
     if not path.exists():
         raise SystemExit(f"there is no {path.relative_to(ROOT)} to keep anything of; run without --update")
     written = json.loads(path.read_text())
-    kept = {name for name in written["results"]["contestants"] if name not in names}
+    kept = [name for name in written["results"]["contestants"] if name not in names]
+    changing = [name for name in kept if name not in CONTESTANTS or CONTESTANTS[name].family == "ours"]
+    if OURS not in names or changing:
+        raise SystemExit(f"--update measures all of ours again; add {[OURS, *changing]} to --contestants")
     packages = sorted({package for name in kept for package in CONTESTANTS[name].packages})
-    changed = [package for package in packages if written["versions"].get(package) != version(package)]
+    changed = [package for package in packages if written["versions"].get(package) != _version(package)]
     if changed:
         raise SystemExit(f"those that do not run were measured with other versions of {changed}; run all of them")
     found: dict[str, Any] = written["results"]
     return found
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _arguments() -> argparse.Namespace:

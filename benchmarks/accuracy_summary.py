@@ -56,6 +56,8 @@ def add_kept(
         old, new = before["data_sets"].get(key), entry["contestants"]
         if old is None or [tuple(fold) for fold in old["folds"]] != [tuple(fold) for fold in entry["folds"]]:
             raise SystemExit(f"what is kept must be of the same folds; {key} has others; run all contestants on it")
+        if old["rows"] != entry["rows"] or set(names) - set(new) - set(old["contestants"]):
+            raise SystemExit(f"what is kept must be of the same rows and of everybody; {key} is not; run all of them")
         n_folds = 1 + max(fold for _, fold in entry["folds"])
         base, every = np.log(new[ours]["values"]), {**old["contestants"], **new}
         entry["contestants"] = {name: every[name] for name in names}

@@ -70,17 +70,13 @@ class Jury:
         if not self.curve:
             self._weight = np.concatenate([self._judged(climber).weight for climber in self._firsts(climbers)])
             self.anchored = climbers[0].anchored.start is not None
-        losses = self._row_losses(climbers, rung)
-        self._losses.append(losses)
-        self.curve.append(float((losses * self._weight).sum() / self._weight.sum()))
-
-    def _row_losses(self, climbers: Sequence[Climber], rung: int) -> FloatArray:
-        """Of every row that they hold out."""
         if self.paired:
             parts = [self._of_two(*two, rung) for two in zip(climbers[::2], climbers[1::2], strict=True)]
         else:
             parts = [self._loss(climber, self.outputs(climber, rung)) for climber in climbers]
-        return np.concatenate(parts)
+        losses = np.concatenate(parts)
+        self._losses.append(losses)
+        self.curve.append(float((losses * self._weight).sum() / self._weight.sum()))
 
     def best(self) -> int:
         """The rung to take; 0 is the start."""
@@ -103,14 +99,15 @@ class Jury:
             return gain < WORTH * size and not self._beats(done, int(np.argmin(self.curve[:-1])))
         return done - best >= 2 or (gain < -WORSE * size and not (self.quiet or self.gained_much(best, MOST)))
 
-    def lost_at_once(self, climbers: Sequence[Climber]) -> bool:
-        """Whether the first of few rows' members, with a start that is not that of a quiet table, were worse off after
-        their first rung; heard or not yet."""
-        if not self.anchored or self.many_rows or self.quiet:
-            return False
-        losses = self._losses[1] if len(self.curve) > 1 else self._row_losses(climbers, 1)
-        count = len(losses)
-        return float((losses - self._losses[0][:count]) @ self._weight[:count]) > 0.0
+    def lost_at_once(self) -> bool:
+        """Whether few rows, with a start that is not that of a quiet table, were worse off after their first rung."""
+        short = len(self.curve) == 2 and self.anchored and not (self.many_rows or self.quiet)
+        return short and self.curve[1] > self.curve[0]
+
+    def loss_of(self, climber: Climber, rung: int) -> float:
+        """Of one member on the rows it holds out, heard or not yet."""
+        weight = self._judged(climber).weight
+        return float(weight @ self._loss(climber, self.outputs(climber, rung)) / weight.sum())
 
     def gained_much(self, rung: int, much: float = MUCH) -> bool:
         """Whether the start is left far behind after a rung."""

@@ -140,14 +140,16 @@ class Recipe:
             join(self)
         if number < self._judged and not self.coach.is_out_of_time(wanted=True):
             with self.coach.interruptible():
-                if number == 0 and ends_with_scouts(self):
+                if ends_with_scouts(self, number):
                     self.ended = True
                     return
                 others = [climber for climber in self.probes if len(climber.networks) <= number + 1]
                 self.train(others, number, self.probes)
                 if self.folds is not None:
                     self.jury.hear(self.probes)
-        done = self.folds is not None and self.climbed > 0 and (self.jury.is_done() or ends_in_noise(self))
+        done = False
+        with self.coach.interruptible():  # what is found out here is no reason to lose the rungs
+            done = self.folds is not None and self.climbed > 0 and (self.jury.is_done() or ends_in_noise(self))
         left = not done and self.climbed < self._judged
         self.ended = done or self.coach.is_out_of_time(wanted=left) or self.climbed <= number
         if not self.ended and self.climbed == self._judged:
