@@ -4,8 +4,8 @@ loss of a row    the fit's own; of least squares |error|^1.5, whose mean is shak
 of a rung        its mean over all rows held out, of as many members as there will be: where two members hold out
                  the same rows, with v the variance of members, L1 = b + v and L2 = b + v / 2 give b + v / n_members
 end              a rung that gains little is the last; but of many rows those are climbed in any case that make four
-                 passes over them, four at least (see _ending for noise), and where few rows have shown that there is
-                 little noise, one short rung is forgiven
+                 passes over them, four at least, and where few rows have shown that there is little noise, one short
+                 rung is forgiven
 best             the rung of the lowest loss; of few rows only if it beats the additive start by more than a
                  standard error: what is not clearly better is noise, and the start is the safer function
 

@@ -140,7 +140,7 @@ class Recipe:
             join(self)
         if number < self._judged and not self.coach.is_out_of_time(wanted=True):
             with self.coach.interruptible():
-                if ends_with_scouts(self, number):
+                if number == 0 and ends_with_scouts(self):
                     self.ended = True
                     return
                 others = [climber for climber in self.probes if len(climber.networks) <= number + 1]
