@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from monolip.distributed.bad_files import what_is_wrong_with_files
-from monolip.distributed.own_cores import own_cores
 from monolip.distributed.ray_rows import column_of, parts_by_lanes, refuse_unusable
 from monolip.distributed.worker_error import WorkerError
 from monolip.errors import InputError
@@ -190,6 +189,7 @@ def _work(config: dict[str, Any]) -> None:
     from monolip.nn.fit_group import rank_0_says
     from monolip.nn.fit_plan import FitPlan
     from monolip.nn.fit_start import start_network
+    from monolip.nn.own_cores import own_cores
 
     train = import_module("ray.train")
     rank = train.get_context().get_world_rank()

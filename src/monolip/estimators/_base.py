@@ -64,13 +64,13 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         with Display(self.verbose) as display:
             shown = display.update if display.wanted else None
             fitted = fit_network(table, schema, promises, target, settings, shown, before)
+            if fitted.chosen.rung == 0 and any(entry["holdout_loss"] for entry in fitted.history):
+                display.say("fit: training did not beat the additive start on rows held out, so that is kept")
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
         predictor = Predictor(fitted.network)
         for sentence in contradicted(predictor, table, target, named_class(self, classes)):
             warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
-        if self.verbose and fitted.chosen.rung == 0 and any(entry["holdout_loss"] for entry in fitted.history):
-            print("fit: training did not beat the additive start on rows held out; that is kept", file=sys.stderr)
         if fitted.short_of_time and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
         # only a warm start needs the members as trained

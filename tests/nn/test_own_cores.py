@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from monolip.distributed.own_cores import own_cores
+from monolip.nn.own_cores import own_cores
 
 linux = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux holds threads to cores")
 
