@@ -22,7 +22,7 @@ The claim is weak_scaling["ray"]["median"], of the median epoch: what a fit take
 epoch stands beside it: others on the machine count less there, and neither do the disturbances a fit has to bear. Both
 are medians over the rounds. `ray_itself` is the processor time, in cores, that Ray's processes other than the two
 workers take in the second half of the time these compute. Each worker has one thread; the machine needs two free cores.
-With --pin every worker is held to one core from its first epoch on (in all three kinds, alone too): the system then
+With --pin every worker is held to one core (in all three kinds, alone too; fit_on_ray(pin=True)): the system then
 cannot put two of them on one core when a message wakes them.
 """
 
@@ -58,12 +58,6 @@ Rates = dict[str, dict[str, dict[str, float]]]  # kind, number of workers, stati
 def statistics_of(seconds: Any, rows: int) -> dict[str, float]:
     later = list(seconds)[len(seconds) // 2 :]
     return {"median": rows / median(later), "fastest": rows / min(later)}
-
-
-def pin(rank: int) -> None:
-    """Hold this thread to one core, as fit_on_ray(pin=True) does."""
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[rank % len(cores)]})
 
 
 def on_ray(count: int, size: argparse.Namespace, folder: Path) -> dict[str, float]:
@@ -132,14 +126,15 @@ def fit_here(size: argparse.Namespace, place: int = 0) -> tuple[int, tuple[float
     from monolip.nn.fit_group import process_group
     from monolip.nn.fit_plan import FitPlan
     from monolip.nn.fit_start import start_network
+    from monolip.nn.own_cores import own_cores
 
     torch.set_num_threads(1)
     with process_group() as (rank, count):
         x = np.random.default_rng(0).normal(size=(size.rows * count, FEATURES)).astype(np.float32)
         model = start_network(SlopeBounds([-2.0] * FEATURES, [2.0] * FEATURES), hidden=HIDDEN)
         plan = FitPlan(epochs=size.epochs, batch=size.batch * count, lanes=4, device="cpu")
-        on_epoch = (lambda _: pin(rank + place)) if size.pin else None
-        return rank, fit(model, x, x[:, 0], plan, on_epoch=on_epoch).epoch_seconds
+        with own_cores(rank + place, int(size.pin)):
+            return rank, fit(model, x, x[:, 0], plan).epoch_seconds
 
 
 def under_torchrun(count: int, size: argparse.Namespace, folder: Path) -> dict[str, float]:

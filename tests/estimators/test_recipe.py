@@ -388,12 +388,13 @@ def test_a_wave_of_many_features_is_not_taken_for_noise():
         assert np.mean((model.predict(X[4000:]) - f[4000:]) ** 2) < 0.5 * f.var()
 
 
-def test_ctrl_c_while_noise_is_looked_for_keeps_the_rungs(rng, monkeypatch):
+@pytest.mark.parametrize("members", [2, 4])  # asked after the first rung, and by scouts
+def test_ctrl_c_while_noise_is_looked_for_keeps_the_rungs(members, rng, monkeypatch):
     def interrupt(_: object) -> bool:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("monolip.estimators._misfit.Misfit.is_noise", interrupt)
     X = rng.normal(size=(600, 3))
     with pytest.warns(UserWarning, match="interrupted"):
-        model = MonotonicRegressor(random_state=0).fit(X, X[:, 0] + 3 * rng.normal(size=600))
+        model = MonotonicRegressor(n_estimators=members, random_state=0).fit(X, X[:, 0] + 3 * rng.normal(size=600))
     assert np.isfinite(model.predict(X)).all()

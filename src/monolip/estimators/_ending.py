@@ -26,11 +26,10 @@ LITTLE, FEW_PARTS = 0.05, 8  # a path over many rows that gains less leaves one 
 
 def ends_with_scouts(recipe: Recipe) -> bool:
     """Whether two members of few rows lose by the first rung, and all there is over is noise: nobody else tries."""
-    jury = recipe.jury
-    if recipe.folds is None or recipe.has_many_rows or jury.quiet or not jury.anchored:
+    if recipe.folds is None or recipe.has_many_rows or len(recipe.probes) < 2 * SCOUTS:
         return False
-    scouts = recipe.probes[:SCOUTS]
-    if len(recipe.probes) < 2 * SCOUTS:
+    jury, scouts = recipe.jury, recipe.probes[:SCOUTS]
+    if jury.quiet or not jury.anchored:
         return False
     recipe.train(scouts, 0, recipe.probes)
     if recipe.coach.is_out_of_time(wanted=True):

@@ -6,8 +6,8 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
     decay     also stronger where the start needed a strong ridge penalty: both say how much noise there is
     stop      when a rung gains too little on the rows held out (see _jury), or after as many as rows earn; a path of
               few rows that still gains much at its end earns more, one whose first rung loses and whose start leaves
-              nothing over that features explain (see _misfit) ends there (two members find that out for all); so does
-              one of many rows that gains little after three rungs (see _ending)
+              nothing over that features explain (see _misfit) ends there; two members find that out for all (see
+              _ending)
     members   of few rows each holds out another part, and up to eight judge; of many rows two by two hold out the same
               part, so that their average is judged. All take the network of the rung that was best for all together.
               Two that disagree much after some rungs are joined by two more, and two that disagree in the end are

@@ -46,7 +46,8 @@ class GradientSum:
             parts = vector.split([parameter.numel() for parameter in alike])
             self._views += [(parameter, part.view_as(parameter)) for parameter, part in zip(alike, parts, strict=True)]
             self.vectors.append(vector)
-        self._heard = [torch.empty(self.world, len(vector), dtype=vector.dtype) for vector in self.vectors]
+        rows = self.world if 1 < self.world <= FEW else 0
+        self._heard = [torch.empty(rows, len(vector), dtype=vector.dtype) for vector in self.vectors]
         if self.world > 1:
             _begin_as_rank_0(network)
 
@@ -63,11 +64,11 @@ class GradientSum:
             return
         for vector, heard in zip(self.vectors, self._heard, strict=True):
             vector /= self.world
-            if self.world > FEW:
-                dist.all_reduce(vector)
-            else:
+            if len(heard):
                 dist.all_gather(list(heard), vector)
                 torch.sum(heard, 0, out=vector)
+            else:
+                dist.all_reduce(vector)
 
 
 @torch.no_grad()
