@@ -55,6 +55,8 @@ def _rows_of(column: RawColumn, rows: NDArray[np.int64]) -> RawColumn:
 
 def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] | None = None) -> RawTable:
     """A table of any kind; names: what columns without names of their own are called; pick: columns to read."""
+    if isinstance(X, RawTable):  # a part of one that was read before
+        return X
     _refuse_repeated(X)
     if _is_pandas(X) and type(X).__name__ == "DataFrame":
         whole = matrix_of(X)
@@ -69,6 +71,8 @@ def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] |
 
 def column_names(X: Any) -> list[str] | None:
     """The user's own column names, all of them strings; None where there are none."""
+    if isinstance(X, RawTable):
+        return list(X.names) if X.named else None
     frame = _native(X)
     names = frame.columns if isinstance(frame, nw.DataFrame) else []
     return list(names) if names and all(isinstance(name, str) for name in names) else None

@@ -1,0 +1,195 @@
+"""A forest beside the network: it never sees a feature with a promise, and is added only where rows held out gain."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import is_classifier, is_regressor
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from monolip.errors import InputError, SlopeError
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, WithFreeForest
+from monolip.estimators._leftover import Leftover, best_share
+
+QUICK = {"n_estimators": 1, "max_iter": 20, "random_state": 0}
+SMALL = {"n_trees": 5, "cv": 2, "random_state": 0}
+
+
+def jumps(rng, n=800):
+    """Column a rises, b jumps fifteen times, c is a category that says something, d is missing at times."""
+    d = rng.normal(size=n)
+    d[::7] = np.nan
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.uniform(size=n), "c": rng.choice(list("uvw"), n), "d": d})
+    f = X.a + 2 * (np.floor(15 * X.b) % 2) + (X.c == "v") + 0.5 * X.d.isna()
+    return X, (f + 0.1 * rng.normal(size=n)).to_numpy()
+
+
+def regressor(**more):
+    return WithFreeForest(MonotonicRegressor(**{"monotonic_cst": {"a": 1}, **QUICK, **more}), **SMALL)
+
+
+def classifier(**more):
+    return WithFreeForest(MonotonicClassifier(**{"monotonic_cst": {"a": 1}, **QUICK, **more}), **SMALL)
+
+
+@parametrize_with_checks(
+    [WithFreeForest(MonotonicRegressor(**QUICK), **SMALL), WithFreeForest(MonotonicClassifier(**QUICK), **SMALL)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "rows are drawn in random batches, and parts by position",
+    },
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+def test_jumps_are_found(rng):
+    X, y = jumps(rng, 2000)
+    model = regressor().fit(X[:1500], y[:1500])
+    assert model.share_ > 0
+    assert model.gain_ > 0.2
+    assert model.free_features_ == ("b", "c", "d")
+    alone = np.mean((model.estimator_.predict(X[1500:]) - y[1500:]) ** 2)
+    assert np.mean((model.predict(X[1500:]) - y[1500:]) ** 2) < 0.8 * alone
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_promised_directions_hold_bit_for_bit(make, rng):
+    X, y = jumps(rng)
+    model = make().fit(X, y if make is regressor else y > np.median(y))
+    assert model.share_ > 0
+    steps = np.concatenate(
+        [np.linspace(-4, 4, 400), [-1e300, 1e300, 0.0, np.nextafter(0.0, 1.0), np.nextafter(1.0, 2)]]
+    )
+    steps.sort()
+    for k in range(10):
+        rows = pd.concat([X.iloc[[k]]] * len(steps), ignore_index=True).assign(a=steps)
+        outputs = (
+            [model.predict(rows)]
+            if make is regressor
+            else [model.decision_function(rows), model.predict_proba(rows)[:, 1]]
+        )
+        for found in outputs:
+            assert (np.diff(found) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("asked", "free"),
+    [
+        ({"monotonic_cst": {"a": 1, "b": -1}}, ("c", "d")),
+        ({"monotonic_cst": {"a": 1}, "slopes": {"d": (-1.0, 2.0)}}, ("b", "c")),
+        ({"monotonic_cst": {"a": 1}, "max_slope": {"b": 3.0}}, ("c", "d")),
+        ({"max_slope": 2.0}, ()),
+        ({"monotonic_cst": {"a": 0}}, ("a", "b", "c", "d")),
+    ],
+)
+def test_a_forest_sees_nothing_that_was_asked_for(asked, free, rng):
+    X, y = jumps(rng, 300)
+    model = regressor(**asked).fit(X, y)
+    assert model.free_features_ == free
+    if model.forest_ is not None:
+        assert model.forest_.n_features_in_ == len(free)
+    if not free:
+        assert model.forest_ is None
+        assert model.share_ == 0.0
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_noise_leaves_the_estimator_as_it_is(make, rng):
+    X = rng.normal(size=(500, 3))
+    y = X[:, 0] + rng.normal(size=500)
+    model = make(monotonic_cst=[1, 0, 0]).fit(X, y if make is regressor else y > 0)
+    assert model.share_ == model.gain_ == 0.0
+    assert model.forest_ is None
+    assert model.predict(X).tobytes() == model.estimator_.predict(X).tobytes()
+
+
+def test_categories_missing_values_and_units_do_not_matter(rng):
+    X, y = jumps(rng)
+    model = regressor().fit(X, y)
+    other = X.assign(b=1e299 * X.b, d=1e-280 * X.d)  # beyond float32, which scikit-learn's trees work in
+    assert model.share_ > 0
+    assert regressor().fit(other, y).share_ > 0
+    strange = X.head(4).assign(c=["new", "u", None, "v"], b=[np.nan, -1e308, 1e308, 0.5])
+    assert np.isfinite(model.predict(strange)).all()
+    assert model.predict(X[["d", "c", "b", "a"]]).tobytes() == model.predict(X).tobytes()
+
+
+def test_any_table(rng):
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    X, y = jumps(rng, 300)
+    found = regressor().fit(X, y).predict(X).tobytes()
+    assert regressor().fit(polars.from_pandas(X), y).predict(X).tobytes() == found
+    assert regressor().fit(pyarrow.Table.from_pandas(X), y).predict(polars.from_pandas(X)).tobytes() == found
+
+
+def test_the_same_seed_gives_the_same_bits_also_after_a_pickle(rng):
+    X, y = jumps(rng)
+    model = regressor().fit(X, y)
+    found = model.predict(X).tobytes()
+    assert regressor().fit(X, y).predict(X).tobytes() == found
+    assert pickle.loads(pickle.dumps(model)).predict(X).tobytes() == found
+
+
+def test_weights_and_offsets_count(rng):
+    X, y = jumps(rng)
+    weight, offset = rng.uniform(0.5, 2.0, len(y)), rng.normal(size=len(y))
+    model = regressor().fit(X, y + offset, sample_weight=weight, offset=offset)
+    assert model.share_ > 0
+    np.testing.assert_allclose(model.predict(X, offset=offset), model.predict(X) + offset, rtol=1e-12, atol=1e-12)
+    assert np.mean((model.predict(X) - y) ** 2) < 0.5 * np.var(y)
+
+
+def test_scikit_learn_knows_what_it_is(rng):
+    X, y = jumps(rng, 300)
+    assert is_regressor(regressor())
+    assert is_classifier(classifier())
+    assert not hasattr(regressor(), "predict_proba")
+    assert classifier().fit(X, y > 0).classes_.tolist() == [False, True]
+    search = GridSearchCV(regressor(), {"estimator__n_bins": [0, 8], "n_trees": [2]}, cv=2).fit(X, y)
+    assert search.best_params_["n_trees"] == 2
+    assert cross_val_score(classifier(), X, y > 1, cv=2).mean() > 0.6
+
+
+def test_what_cannot_be_meant_is_refused(rng):
+    X, y = jumps(rng, 100)
+    three = classifier(monotonic_cst=None)
+    for model, target, words in (
+        (regressor(loss="quantile"), y, "squared_error"),
+        (three, np.arange(100) % 3, "Only binary classification .* 3 classes"),
+        (WithFreeForest("ridge"), y, "MonotonicRegressor"),
+        (regressor().set_params(n_trees=0), y, "n_trees"),
+        (regressor().set_params(cv=1), y, "cv"),
+        (regressor().set_params(min_samples_leaf=0.5), y, "min_samples_leaf"),
+    ):
+        with pytest.raises(InputError, match=words):
+            model.fit(X, target)
+    with pytest.raises(SlopeError):
+        regressor(monotonic_cst={"zz": 1}).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["save", "certificate_", "slopes_", "frozen_", "predict_stream"])
+def test_what_speaks_of_the_network_alone_says_so(name):
+    with pytest.raises(AttributeError, match=f"estimator_.{name} is that of f alone"):
+        getattr(regressor(), name)
+
+
+def test_too_few_rows_have_no_forest(rng):
+    X, y = jumps(rng, 6)
+    assert regressor().fit(X, y).forest_ is None
+    X, y = jumps(rng, 60)
+    assert classifier().fit(X, np.arange(60) < 3).forest_ is None
+
+
+def test_a_share_needs_a_gain_beyond_chance(rng):
+    y, f = rng.normal(size=400), np.zeros(400)
+    left = Leftover.of(y, None, None, None)
+    assert best_share(left, f, y) == (1.0, pytest.approx(1.0))
+    assert best_share(left, f, 2 * y)[0] == 0.5
+    assert best_share(left, f, -y) == (0.0, 0.0)
+    assert best_share(left, f, f) == (0.0, 0.0)
+    assert best_share(left, f, rng.normal(size=400)) == (0.0, 0.0)
+    assert best_share(left, f, np.full(400, np.nan)) == (0.0, 0.0)
