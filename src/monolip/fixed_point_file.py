@@ -24,7 +24,7 @@ from .free_branch import FreeBranch
 from .frozen_ends import _put_column, _take_column
 from .input_transform import InputTransform
 from .output_link import OutputLink
-from .sealed_file import require_folder, write_whole
+from .sealed_file import write_whole, writing_to
 from .sealed_format import SealedFormat
 
 __all__ = ["FORMAT", "VERSION", "digest_of", "load", "save", "take_apart"]
@@ -37,8 +37,8 @@ _SEALED = SealedFormat(FORMAT, VERSION, ("int64", "float64"))
 
 def save(network: FixedPointNetwork, path: str | PathLike[str]) -> None:
     """Write atomically: a temporary file beside the target, then one rename."""
-    require_folder(Path(path))
-    write_whole(Path(path), _SEALED.pack(*take_apart(network), network.digest))
+    with writing_to(Path(path)):
+        write_whole(Path(path), _SEALED.pack(*take_apart(network), network.digest))
 
 
 def load(path: str | PathLike[str], *, max_bytes: int) -> FixedPointNetwork:

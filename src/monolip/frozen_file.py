@@ -21,7 +21,7 @@ from .frozen import FrozenNetwork, Trunk
 from .frozen_ends import put_ends, take_ends
 from .norms import Norm
 from .paper_form import Activation, PaperForm, Rectify, Reflect, Sort
-from .sealed_file import require_folder, write_whole
+from .sealed_file import write_whole, writing_to
 from .sealed_format import MAX_HEADER, SealedFormat
 from .slope_set import SlopeSet
 from .slopes import SlopeBounds
@@ -42,8 +42,8 @@ def save(network: FrozenNetwork, path: str | PathLike[str], extra: Mapping[str, 
     target = Path(path)
     if target.suffix.lower() in _CODE:
         raise FrozenFileError(f"a model file is data, no pickle; got the name {target.name!r}; end it in .safetensors.")
-    require_folder(target)
-    write_whole(target, data)
+    with writing_to(target):
+        write_whole(target, data)
 
 
 def load(path: str | PathLike[str], *, max_bytes: int) -> FrozenNetwork:

@@ -18,6 +18,7 @@ from monolip.errors import CertificateError, MonolipError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.rounding import interval_text
+from monolip.sealed_file import writing_to
 from monolip.slopes import SlopeBounds, promise_word
 
 __all__ = ["Certificate", "Claim", "certify", "require_certifiable"]
@@ -79,7 +80,8 @@ class Certificate:
         return run_checker(self.to_json())
 
     def save(self, path: str | PathLike[str]) -> None:
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        with writing_to(Path(path)):
+            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from monolip.certify.certificate import Certificate
 from monolip.export.parity_inputs import Network, directions_of, parity_inputs, steps_along
+from monolip.sealed_file import writing_to
 
 __all__ = ["ParityReport", "ParityRow", "measure_parity"]
 
@@ -99,7 +100,8 @@ class ParityReport:
         return json.dumps(asdict(self) | {"measured": self.measured, "passed": self.passed}, indent=1)
 
     def save(self, path: str | PathLike[str]) -> None:
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        with writing_to(Path(path)):
+            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     def __str__(self) -> str:
         head = f"{self.exporter}, {self.arithmetic}, network {self.digest[:12]}: "

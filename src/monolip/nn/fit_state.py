@@ -17,7 +17,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from ..errors import CheckpointError
-from ..sealed_file import ordinary_size, parts_of, read_first, write_whole
+from ..sealed_file import ordinary_size, parts_of, read_first, write_whole, writing_to
 from .fit_group import rank_and_world
 from .fit_plan import FitPlan
 
@@ -36,7 +36,8 @@ def save_state(
     about = {"format": FORMAT, "version": VERSION, "plan": plan.record(), "n_rows": n_rows, "losses": losses}
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     data = to_bytes(plain, metadata={"monolip": json.dumps(about, sort_keys=True)})
-    write_whole(Path(path), data)
+    with writing_to(Path(path)):
+        write_whole(Path(path), data)
 
 
 def load_state(
