@@ -54,11 +54,23 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
         axis.set_title("training did not beat the additive start,\nwhich was kept")
         axis.set_xlim(left=0)
     elif max(steps[-1] for steps, _ in curves.values()) >= 8 * min(steps[0] for steps, _ in curves.values()):
-        axis.set_xscale("log")  # stretches double
+        _double_steps(axis)
     axis.set_ylabel("hold-out loss")
     if len(curves) > 1:
         _legend_above(axis, len(curves))
     return axis
+
+
+def _double_steps(axis: Any) -> None:
+    """Stretches double, so the scale is logarithmic, with plain numbers: powers of ten would lie over each other."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.set_xscale("log")
+    low, high = axis.get_xlim()
+    marks = (1, 2, 5) if high < 50 * low else (1, 3) if high < 1000 * low else (1,)
+    axis.xaxis.set_major_locator(LogLocator(subs=marks, numticks=12))
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _draw_stream(axis: Any, stream: list[dict[str, Any]]) -> None:
