@@ -19,7 +19,7 @@ from monolip.certify.certificate import Certificate, certify, require_certifiabl
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
 from monolip.estimators._against_data import contradicted
 from monolip.estimators._checks import flag, seconds, share, whole, widths
-from monolip.estimators._coach import SHORT_OF_TIME
+from monolip.estimators._coach import SHORT_OF_TIME, START_KEPT
 from monolip.estimators._facts import Facts, told_members
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fineness import MOST_BINS
@@ -65,7 +65,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             shown = display.update if display.wanted else None
             fitted = fit_network(table, schema, promises, target, settings, shown, before)
             if fitted.chosen.rung == 0 and any(entry["holdout_loss"] for entry in fitted.history):
-                display.say("fit: training did not beat the additive start on rows held out, so that is kept")
+                display.say(f"fit: {START_KEPT}")
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
         predictor = Predictor(fitted.network)

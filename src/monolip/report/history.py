@@ -6,6 +6,7 @@ from typing import Any
 
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
+from monolip.estimators._facts import stays_at_start
 from monolip.report.style import BLUE, COLORS, DASHES, RED, one_axis, panels, styled
 
 __all__ = ["plot_history"]
@@ -50,7 +51,7 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
     for member, (steps, losses) in sorted(curves.items()):
         style = {"color": COLORS[member % len(COLORS)], "linestyle": DASHES[member % len(DASHES)]}
         axis.plot(steps, losses, marker="o", markersize=4, label=f"member {member}", **style)
-    if not stream and _stays_at_start(model):
+    if not stream and stays_at_start(model.frozen_):
         axis.set_title("training did not beat the additive start,\nwhich was kept")
         axis.set_xlim(left=0)
     elif max(steps[-1] for steps, _ in curves.values()) >= 8 * min(steps[0] for steps, _ in curves.values()):
@@ -93,11 +94,6 @@ def _legend_above(axis: Any, count: int) -> None:
     bottom, top = axis.get_ylim()
     axis.set_ylim(bottom, top + (top - bottom) * 0.1 * -(-count // across))
     axis.legend(loc="upper center", ncol=across)
-
-
-def _stays_at_start(model: Any) -> bool:
-    """Whether all that was trained has been left: the model is one additive function."""
-    return all(len(trunk.form.weights) == 1 for member in model.frozen_.members for trunk in member)
 
 
 def _taken(model: Any) -> list[dict[str, Any]]:
