@@ -30,6 +30,7 @@ from .errors import InputError
 __all__ = [
     "entry_of",
     "header_length",
+    "named_path",
     "ordinary_size",
     "parts_of",
     "read_first",
@@ -93,6 +94,15 @@ def strict_json(text: str | bytes) -> Any:
         return dict(pairs)
 
     return json.loads(text, object_pairs_hook=once)
+
+
+def named_path(path: str | os.PathLike[str]) -> Path:
+    """The place that a user named: ~ is the home, which a shell does not say of a quoted pattern or of --output=~/x.
+
+    >>> named_path("~/a") == Path.home() / "a", named_path("a/~") == Path("a/~")
+    (True, True)
+    """
+    return Path(os.path.expanduser(path))
 
 
 def ordinary_size(path: Path) -> int | None:

@@ -7,6 +7,7 @@ safetensors files.
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -80,7 +81,7 @@ def fit_on_ray(
     from monolip.nn.fit_plan import FitPlan
 
     train = import_module("ray.train")
-    plan = plan or FitPlan()
+    plan, storage = plan or FitPlan(), os.path.expanduser(storage)  # of an address nothing is changed
     names = _features(dataset, slopes, target)
     wanted = resources or {"CPU": 1}
     _tell_of_missing_cpus(workers, wanted)

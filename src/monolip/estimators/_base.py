@@ -6,7 +6,6 @@ import sys
 import warnings
 from copy import copy
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +39,7 @@ from monolip.estimators.slope_table import SlopeTable
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.frozen_file import save
+from monolip.sealed_file import named_path
 
 __all__ = ["MonotonicBase"]
 
@@ -191,7 +191,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         from monolip.estimators.stream._place import require_parquet
         from monolip.estimators.stream.scoring import predict_stream
 
-        require_parquet(Path(output))
+        require_parquet(named_path(output))
         return predict_stream(self, source, output, keep=keep, offset=offset, exact=exact)
 
     @property
