@@ -7,7 +7,6 @@ constructing the network.
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from .free_branch import FreeBranch
 from .frozen_ends import _put_column, _take_column
 from .input_transform import InputTransform
 from .output_link import OutputLink
-from .sealed_file import require_folder, write_whole
+from .sealed_file import named_path, write_whole, writing_to
 from .sealed_format import SealedFormat
 
 __all__ = ["FORMAT", "VERSION", "digest_of", "load", "save", "take_apart"]
@@ -37,8 +36,9 @@ _SEALED = SealedFormat(FORMAT, VERSION, ("int64", "float64"))
 
 def save(network: FixedPointNetwork, path: str | PathLike[str]) -> None:
     """Write atomically: a temporary file beside the target, then one rename."""
-    require_folder(Path(path))
-    write_whole(Path(path), _SEALED.pack(*take_apart(network), network.digest))
+    target = named_path(path)
+    with writing_to(target):
+        write_whole(target, _SEALED.pack(*take_apart(network), network.digest))
 
 
 def load(path: str | PathLike[str], *, max_bytes: int) -> FixedPointNetwork:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +20,7 @@ from .frozen import FrozenNetwork, Trunk
 from .frozen_ends import put_ends, take_ends
 from .norms import Norm
 from .paper_form import Activation, PaperForm, Rectify, Reflect, Sort
-from .sealed_file import require_folder, write_whole
+from .sealed_file import named_path, write_whole, writing_to
 from .sealed_format import MAX_HEADER, SealedFormat
 from .slope_set import SlopeSet
 from .slopes import SlopeBounds
@@ -39,11 +38,11 @@ _CODE = (".pkl", ".pickle", ".joblib", ".pt", ".pth")  # who sees these names wo
 def save(network: FrozenNetwork, path: str | PathLike[str], extra: Mapping[str, str] | None = None) -> None:
     """Write atomically: a temporary file beside the target, then one rename. extra: further entries of metadata."""
     data = _SEALED.pack(*take_apart(network), network.digest, extra=extra, max_header=_MAX_HEADER)
-    target = Path(path)
+    target = named_path(path)
     if target.suffix.lower() in _CODE:
         raise FrozenFileError(f"a model file is data, no pickle; got the name {target.name!r}; end it in .safetensors.")
-    require_folder(target)
-    write_whole(target, data)
+    with writing_to(target):
+        write_whole(target, data)
 
 
 def load(path: str | PathLike[str], *, max_bytes: int) -> FrozenNetwork:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .errors import SlopeError
 
-__all__ = ["by_position", "check_names", "feature_index", "read_directions", "read_per_feature"]
+__all__ = ["by_position", "check_names", "feature_index", "read_direction", "read_directions", "read_per_feature"]
 
 
 def check_names(feature_names: Sequence[str] | None, n_features: int | None) -> tuple[str, ...] | None:
@@ -89,7 +89,7 @@ def read_directions(monotonic_cst: Any, names: tuple[str, ...] | None, n_feature
             )
         directions = np.zeros(max(0, n_features), dtype=np.int64)
         for position, value in by_position(monotonic_cst or {}, names, n_features).items():
-            directions[position] = _direction(value, f"feature {names[position] if names else position!r}")
+            directions[position] = read_direction(value, f"feature {names[position] if names else position!r}")
         return directions
     return _directions_from_array(monotonic_cst, n_features)
 
@@ -109,11 +109,12 @@ def _directions_from_array(monotonic_cst: Any, n_features: int | None) -> NDArra
             f"monotonic_cst must have one entry per feature; got {given.shape[0]} for {n_features} features; "
             "write 0 for features without a direction, or use a dict by name."
         )
-    flat = [_direction(value, f"entry {where}") for where, value in np.ndenumerate(given)]
+    flat = [read_direction(value, f"entry {where}") for where, value in np.ndenumerate(given)]
     return np.array(flat, dtype=np.int64).reshape(given.shape)
 
 
-def _direction(value: Any, what: str) -> int:
+def read_direction(value: Any, what: str) -> int:
+    """-1, 0 or +1; what: whose direction it is, for the message."""
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, bool | np.bool_ | str):
         try:

@@ -72,10 +72,10 @@ def digits_up(value: float, digits: int) -> float:
     return 0.0 - digits_down(-value, digits)
 
 
-def interval_text(lower: float, upper: float, digits: int) -> str:
-    """A proved interval in print: rounded outward.
+def interval_text(lower: float, upper: float, digits: int = 4) -> str:
+    """A proved interval in print: rounded outward. A table and the figure beside it leave `digits` alone, and agree.
 
-    >>> interval_text(0.0, 1.78241, 4), interval_text(1.23456, 1.23456, 4), interval_text(-0.5, 2.0, 3)
+    >>> interval_text(0.0, 1.78241), interval_text(1.23456, 1.23456), interval_text(-0.5, 2.0, 3)
     ('[0, 1.783]', '[1.234, 1.235]', '[-0.5, 2]')
     """
     return f"[{digits_down(lower, digits):.{digits}g}, {digits_up(upper, digits):.{digits}g}]"

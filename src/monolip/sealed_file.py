@@ -17,7 +17,8 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ from .errors import InputError
 __all__ = [
     "entry_of",
     "header_length",
+    "named_path",
     "ordinary_size",
     "parts_of",
     "read_first",
@@ -38,6 +40,7 @@ __all__ = [
     "strict_json",
     "tensors_of",
     "write_whole",
+    "writing_to",
 ]
 
 Tensor = TypeVar("Tensor")
@@ -93,6 +96,15 @@ def strict_json(text: str | bytes) -> Any:
     return json.loads(text, object_pairs_hook=once)
 
 
+def named_path(path: str | os.PathLike[str]) -> Path:
+    """The place that a user named: ~ is the home, which a shell does not say of a quoted pattern or of --output=~/x.
+
+    >>> named_path("~/a") == Path.home() / "a", named_path("a/~") == Path("a/~")
+    (True, True)
+    """
+    return Path(os.path.expanduser(path))
+
+
 def ordinary_size(path: Path) -> int | None:
     """Bytes of an ordinary file, or of one that a link leads to; a pipe, a device or a folder has none to check."""
     found = path.stat()
@@ -127,6 +139,19 @@ def require_folder(path: Path) -> None:
     if path.is_dir():
         words = "a file is written under a name of its own; this is a folder; name a file in it"
         raise IsADirectoryError(errno.EISDIR, words, str(path))
+
+
+@contextmanager
+def writing_to(path: Path) -> Iterator[None]:
+    """Around the writing of a file that a user has named: whatever the system refuses is told of that name."""
+    require_folder(path)
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error) or type(error).__name__).lower()
+        remedy = "free some space, change permissions, or name another place"
+        words = f"the system must let this file be written; got {reason!r}; {remedy}"
+        raise OSError(error.errno, words, str(path)) from error
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 from numpy.typing import NDArray
 
 from .errors import FrozenFileError, MonolipError
-from .sealed_file import entry_of, header_length, ordinary_size, read_first, seal_of, tensors_of
+from .sealed_file import entry_of, header_length, named_path, ordinary_size, read_first, seal_of, tensors_of
 
 __all__ = ["MAX_HEADER", "SealedFormat", "building_from"]
 
@@ -95,7 +95,7 @@ class SealedFormat:
         max_bytes: int,
     ) -> Network:
         """Read, check the seal, build; every failure is a FrozenFileError that says what is wrong with the file."""
-        data = _read_model(Path(path), max_bytes)
+        data = _read_model(named_path(path), max_bytes)
         header = self._header(data, path)
         structure, tensors = header["structure"], self._tensors(data, path)
         computed = self.digest(structure, tensors)

@@ -40,6 +40,29 @@ def test_every_round_goes_from_nothing_to_its_end(rows, members, rng):
     assert any("trying" in text for text, *_ in seen) == (rows == 2600)
 
 
+def settled(noise, rng):
+    """The last state of the bar in the fit, and after it."""
+    X = rng.normal(size=(400, 4))
+    y = X[:, 0] * X[:, 1] + noise * rng.normal(size=400)
+    bar = FitBar()
+    bar.wanted = True
+    with bar, watched_by(recorder := Recorder(bar)):
+        model = MonotonicRegressor(random_state=0).fit(X, y)
+        bar.settle(model)
+        task = bar.bar.tasks[0]
+    return recorder.seen[-1], (task.description, task.completed, task.total)
+
+
+def test_noise_that_ends_a_fit_early_leaves_a_full_bar_and_a_line(rng, capsys):
+    (_, done, total), last = settled(5.0, rng)
+    assert done < total, "two members of four climbed the only round"
+    assert last == ("trained", total, total)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "training did not beat the additive start on rows held out, so that is kept" in said
+    assert settled(0.0, rng)[1][0] == "trained"
+    assert "additive start" not in capsys.readouterr().err
+
+
 def test_a_bar_in_a_pipe_is_none(rng):
     with FitBar() as bar:
         bar.update(None, None)

@@ -17,7 +17,7 @@ from monolip.estimators._progress import Display
 
 from .streams import numbers, shrink, write
 
-ENDS = r"steps(, all rows)?(: hold-out loss [\d.e-]+)?, \d+\.\d s$"
+ENDS = r"steps(, all rows)?(: hold-out loss [\d.e-]+)?, after \d+\.\d s$"
 
 
 class Log(io.StringIO):
@@ -85,11 +85,12 @@ def test_a_long_training_is_told_of_on_its_way_and_where_it_ended(monkeypatch):
     )
     with Display(1) as display:
         display.update(job, Standing(100, 500, 1.0, 0.5, 0.25))
-        assert re.fullmatch(r"member 0, 8 bins, 500 steps: step 100, hold-out loss 0.25, \d+\.\d s\n", log.seen)
+        assert re.fullmatch(r"member 0, 8 bins, 500 steps: step 100, hold-out loss 0.25, after \d+\.\d s\n", log.seen)
         monkeypatch.setattr(_progress, "PAUSE_SECONDS", 60.0)
         display.update(job, Standing(200, 500, 2.0, 0.5, 0.125))  # the last one: it ends before all steps are made
         assert log.seen.count("\n") == 1
-    assert re.search(r"\nmember 0, 8 bins, 500 steps: ended at step 200, hold-out loss 0.125, \d+\.\d s\n$", log.seen)
+    last = r"\nmember 0, 8 bins, 500 steps: ended at step 200, hold-out loss 0.125, after \d+\.\d s\n$"
+    assert re.search(last, log.seen)
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -102,10 +103,10 @@ def test_a_stream_names_its_units(kept, tmp_path, monkeypatch):
     model = MonotonicRegressor(hidden_layer_sizes=(8,), random_state=0, verbose=1, max_iter=2)
     model.fit_stream(folder, "y", checkpoint=tmp_path / "c" if kept else None)
     for line in (
-        r"fit_stream: reading all rows once, batch \d+ of \d+, \d+\.\d s",
-        r"fit_stream: fitting a sample of [\d,]+ rows, \d+\.\d s",
-        r"member 0, .* steps: hold-out loss [\d.]+, \d+\.\d s",
-        r"fit_stream: training on all rows, buffer \d+ of at most \d+, hold-out loss [\d.]+, \d+\.\d s",
+        r"fit_stream: reading all rows once, batch \d+ of \d+, after \d+\.\d s",
+        r"fit_stream: fitting a sample of [\d,]+ rows, after \d+\.\d s",
+        r"member 0, .* steps: hold-out loss [\d.]+, after \d+\.\d s",
+        r"fit_stream: training on all rows, buffer \d+ of at most \d+, hold-out loss [\d.]+, after \d+\.\d s",
     ):
         assert re.search(f"^{line}$", log.seen, re.MULTILINE), line
 

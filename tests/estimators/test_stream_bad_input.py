@@ -212,6 +212,8 @@ def test_a_file_that_rots_during_the_fit_leaves_the_checkpoint_usable(begun):
         ({"slopes": {"city": (0, 1)}}, "a category has no slope"),
         ({"missing": {"city": "lowest"}}, "a lowest or highest value needs an order"),
         ({"categorical_features": ["town"]}, "got 'town'"),
+        ({"loss": "square"}, "loss is one of squared_error"),
+        ({"loss": "quantile", "loss_parameter": 3.0}, "quantile of the pinball loss lies between"),
         ({"categorical_features": {"city": ["Rome", "Oslo"]}}, "'Bonn' of column 'city' is not in it"),
     ],
 )
@@ -239,6 +241,42 @@ def test_a_fit_that_fails_touches_no_model_that_lies_in_its_checkpoint_folder(mo
     assert [path.name for path in models.iterdir()] == ["best_model.safetensors"]
     MonotonicRegressor(**right).fit_stream(folder, **fit)  # corrected, it is not refused
     assert (models / "best_model.safetensors").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"monotonic_cst": {"a": 7}}, "got 7 for feature 'a'"),
+        ({"monotonic_cst": {"a": {True: 7}}}, "got 7 for class True of feature 'a'"),
+        ({"monotonic_cst": {"a": {True: 1, False: "down"}}}, "got 'down' for class False of feature 'a'"),
+        ({"slopes": {"a": (2, 1)}}, "a slope interval is finite and not empty; got (2, 1) for 'a'"),
+        ({"slopes": {"a": {True: (2, 1)}}}, "a slope interval is finite and not empty; got (2, 1) for 'a'"),
+        ({"class_weight": "balance"}, "class_weight is {class: weight}, 'balanced' or None; got 'balance'"),
+        ({"class_weight": {True: -2}}, "at least 0; got -2 for class True"),
+    ],
+)
+def test_wrong_arguments_of_a_classifier_are_told_before_a_pass_and_alike_by_fit(wrong, words, monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    monkeypatch.setattr(fitting, "read_stretches", lambda *a: pytest.fail("the stream was read"))
+    rows = mixed(3000)
+    rows["y"] = rows["y"] > 0
+    model = MonotonicClassifier(hidden_layer_sizes=(8,), random_state=0, max_iter=1, **wrong)
+    with pytest.raises(ValueError, match=re.escape(words)):
+        model.fit_stream(write(tmp_path / "d", rows), "y", features=["a", "b", "city"])
+    table = pa.table({name: rows[name] for name in ("a", "b", "city")})
+    with pytest.raises(ValueError, match=re.escape(words)):
+        model.fit(table, np.asarray(rows["y"]))
+
+
+def test_right_promises_of_either_class_pass_the_first_look(monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    rows = mixed(3000)
+    rows["y"] = rows["y"] > 0
+    asked = {"monotonic_cst": {"a": {True: 1, False: -1}}, "slopes": {"b": {False: (-1.0, 0.5)}}}
+    model = MonotonicClassifier(hidden_layer_sizes=(8,), random_state=0, max_iter=1, class_weight={True: 0.5}, **asked)
+    model.fit_stream(write(tmp_path / "d", rows), "y", features=["a", "b", "city"])
+    assert model.slopes_["b"][0] >= -0.5
+    assert model.slopes_["b"][1] <= 1.0
 
 
 def test_wrong_promises_of_classes(monkeypatch, tmp_path):

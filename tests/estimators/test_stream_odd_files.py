@@ -19,7 +19,7 @@ from monolip.estimators.stream.fitting import fit_stream  # noqa: E402
 from monolip.estimators.stream.left_out import LeftOut  # noqa: E402
 from monolip.estimators.stream.source import Source  # noqa: E402
 
-from .streams import numbers, write  # noqa: E402
+from .streams import numbers, shrink, write  # noqa: E402
 
 N = 200
 
@@ -140,6 +140,27 @@ def test_classes_of_odd_types(tmp_path):
     decimals = pa.array([Decimal(int(k)) for k in sign], pa.decimal128(4, 1))
     refused("classes are whole numbers or strings; got decimal", lambda: fitted(decimals, "decimal"))
     refused(r"below 2\^63; got", lambda: fitted(sign.astype(np.uint64) + np.uint64(2**63), "huge"))
+
+
+@pytest.mark.parametrize("as_dictionary", [False, True])
+@pytest.mark.parametrize("long", [False, True])
+def test_minus_zero_is_no_class_of_its_own(tmp_path, monkeypatch, as_dictionary, long):
+    if long:
+        shrink(monkeypatch)
+    table = numbers(3000)
+    plain = (table["a"] > 0).astype(float)
+    first = np.arange(3000) < 1500
+    digests = set()
+    for k, signs in enumerate((first, ~first, np.zeros(3000, bool))):
+        y = pa.array(np.where(signs & (plain == 0), -0.0, plain))
+        (folder := tmp_path / str(k)).mkdir()
+        stored = pa.table({**table, "y": y.dictionary_encode() if as_dictionary else y})
+        feather.write_feather(stored, folder / "a.feather", chunksize=200)
+        fitted = model(MonotonicClassifier).fit_stream(folder, "y")
+        assert fitted.classes_.tolist() == [0, 1]
+        assert fitted.classes_.dtype == np.int64
+        digests.add(fitted.frozen_.digest)
+    assert len(digests) == 1
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,29 @@ def test_bad_tables_are_refused_by_name() -> None:
         fit(model, x * 1e30, y * 1e30, plan)
 
 
+def test_networks_that_cannot_be_trained_are_refused_before_any_step() -> None:
+    (x, y), plan = table(), FitPlan(batch=64, lanes=4, epochs=1)
+    still = start_network(SLOPES, hidden=(8, 8)).requires_grad_(False)
+    with pytest.raises(InputError, match=r"got ConvexMLP with 6 parameters, none with requires_grad; .*requires_grad_"):
+        fit(still, x, y, plan)
+    mixed = start_network(SLOPES, hidden=(8, 8))
+    name, last = list(mixed.named_parameters())[-1]
+    last.data = last.data.double()
+    with pytest.raises(InputError, match=rf"one dtype; got float32 \(.*\), float64 \({name}\) in ConvexMLP; .*double"):
+        fit(mixed, x, y, plan)
+
+    class Empty(torch.nn.Module):
+        def freeze(self) -> None: ...
+
+    with pytest.raises(InputError, match="got Empty with no parameters"):
+        fit(Empty(), x, y, plan)
+    part = start_network(SLOPES, hidden=(8, 8))
+    held = next(part.parameters()).requires_grad_(False)
+    before = held.clone()
+    fit(part, x, y, plan)
+    assert torch.equal(held, before), "what is held still while the rest is trained stays"
+
+
 @pytest.mark.parametrize(("world", "lanes", "batch"), [(3, 8, 256), (9, 8, 256), (16, 8, 64), (7, 1, 1)])
 def test_the_advice_for_lanes_is_a_plan_that_works(world: int, lanes: int, batch: int) -> None:
     with pytest.raises(InputError, match="divides the number of lanes") as caught:

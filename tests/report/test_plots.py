@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -148,6 +149,26 @@ def test_the_legend_of_a_history_covers_no_curve():
         points = [axis.transData.transform(line.get_xydata()) for line in axis.lines]
         assert max(y.max() for _, y in (p.T for p in points)) < box.y0
         assert axis.bbox.x0 <= box.x0 < box.x1 <= axis.bbox.x1
+
+
+@pytest.mark.parametrize("stretches", [4, 5, 6, 7, 9, 11, 14])
+@pytest.mark.parametrize("first", [1, 7, 50])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_numbers_of_steps_on_a_logarithmic_scale_do_not_overlap(stretches, first, streamed):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model = MonotonicRegressor(max_iter=20, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    model.history_ = [{"member": 0, "n_steps": first * 2**k, "holdout_loss": 1 / (1 + k)} for k in range(stretches)]
+    if streamed:
+        model.history_ += [{"stream_rows": 0, "holdout_loss": 0.5}, {"stream_rows": 4096, "holdout_loss": 0.4}]
+    axis = plot_history(model)
+    assert axis.get_xscale() == "log"
+    axis.figure.canvas.draw()
+    low, high = axis.get_xlim()
+    ticks = [*axis.xaxis.get_major_ticks(), *axis.xaxis.get_minor_ticks()]
+    seen = [tick.label1 for tick in ticks if tick.label1.get_text() and low <= tick.get_loc() <= high]
+    boxes = sorted((label.get_window_extent() for label in seen), key=lambda box: box.x0)
+    assert len(boxes) >= 3
+    assert all(left.x1 + 3 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_a_history_looks_as_it_did():

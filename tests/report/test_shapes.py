@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 from monolip.errors import InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor
-from monolip.report import plot_shapes
+from monolip.report import plot_certificate, plot_shapes
 from monolip.rounding import interval_text
 
 from ..estimators.tables import QUICK, credit
@@ -39,6 +39,16 @@ def test_one_panel_a_feature_and_increasing_curves_where_promised(model, data, w
     drawn[0].figure.savefig(tmp_path / "shapes.png")
 
 
+def test_figures_print_the_bounds_that_the_table_prints(model):
+    drawn = plot_shapes(model, features=["income", "debt", "age"])
+    beside = [label.get_text() for label in plot_certificate(model).child_axes[0].get_yticklabels()]
+    rows = {line.split()[0]: line for line in str(model.slopes_).splitlines()}
+    for axis in drawn:
+        slope = axis.get_title().removeprefix("certified slope ")
+        assert slope in rows[axis.get_xlabel()]
+        assert slope in beside
+
+
 def test_curves_end_where_the_training_data_did_and_none_is_clipped(model, data):
     for axis in plot_shapes(model, data[0], features=["income", "debt", "age"]):
         seen, curves = data[0][axis.get_xlabel()], [line for line in axis.lines if len(line.get_xdata()) > 1]
@@ -59,7 +69,7 @@ def test_the_curve_lies_in_its_cone_which_opens_at_the_median(model, data):
     assert ((y >= edges[0] - 1e-9) & (y <= edges[1] + 1e-9)).all()
     corners = cone.get_paths()[0].vertices
     assert np.isclose(corners[np.isclose(corners[:, 0], x[middle]), 1], y[middle]).all()
-    assert axis.get_title() == f"certified slope {interval_text(low, high, 3)}"
+    assert axis.get_title() == f"certified slope {interval_text(low, high)}"
     words = [text.get_text() for text in axis.figure.legends[0].get_texts()]
     assert "where certified slopes allow it, from the median" in words
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
+from os.path import isfile
 from typing import Any
 
 import narwhals as nw
@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError, MissingExtraError
+from monolip.sealed_file import named_path
 
 __all__ = ["as_numbers", "onnx_scores", "open_session", "session_of"]
 
 
 def open_session(path: str | PathLike[str]) -> Any:
     """An onnxruntime session on one thread; a damaged file is an InputError."""
-    if not Path(path).is_file():
-        raise InputError(f"an ONNX model is a file; got {fspath(path)!r}, which is none; check the path.")
-    return session_of(fspath(path), "export the model again")
+    place = str(named_path(path))
+    if not isfile(place):
+        raise InputError(f"an ONNX model is a file; got {place!r}, which is none; check the path.")
+    return session_of(place, "export the model again")
 
 
 def session_of(model: str | bytes, advice: str) -> Any:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from monolip.certify.checker import run_checker
@@ -18,6 +17,7 @@ from monolip.errors import CertificateError, MonolipError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.rounding import interval_text
+from monolip.sealed_file import named_path, writing_to
 from monolip.slopes import SlopeBounds, promise_word
 
 __all__ = ["Certificate", "Claim", "certify", "require_certifiable"]
@@ -79,7 +79,9 @@ class Certificate:
         return run_checker(self.to_json())
 
     def save(self, path: str | PathLike[str]) -> None:
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        target = named_path(path)
+        with writing_to(target):
+            target.write_text(self.to_json() + "\n", encoding="utf-8")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
@@ -103,7 +105,7 @@ class Certificate:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Certificate:
-        return cls.from_json(Path(path).read_bytes())
+        return cls.from_json(named_path(path).read_bytes())
 
     def __iter__(self) -> Iterator[Claim]:
         claims, structure = self.document["claims"], self.document["structure"]

@@ -30,7 +30,8 @@ def _tables(ctx: click.Context) -> list[Path]:
     """What was parsed as the table; else files among the words: an option without its value ends the parsing."""
     found = ctx.params.get("table") or ctx.params.get("data")
     words = [found] if found else shlex.split(os.environ.get("COMP_WORDS", ""))[1:]
-    files = [Path(word) for word in words if Path(word).is_file()]
+    named = [Path(os.path.expanduser(word)) for word in words]
+    files = [path for path in named if path.is_file()]
     return [path for path in files if path.suffix not in _MODELS] or files
 
 

@@ -116,7 +116,8 @@ def _name(error: OSError) -> str:
 
 
 def _system(error: OSError) -> str:
-    reason = (error.strerror or one_line(error) or type(error).__name__).lower()
+    plain = os.strerror(error.errno) if error.errno else error.strerror  # ours say what to do, as this line does
+    reason = (plain or one_line(error) or type(error).__name__).lower()
     place = "" if error.filename is None else f" for {_name(error)}"
     remedy = "free some space" if _is_full(error) else "choose another place with --output"
     return f"the system must let this file be read or written; got '{reason}'{place}; {remedy}, or change permissions"

@@ -48,6 +48,20 @@ class FitBar:
         if self.bar is not None:
             self.bar.stop()
 
+    def settle(self, model: Any) -> None:
+        """A fit came to its end by itself: of a round that noise ended early nothing more will come, which is said."""
+        if self.bar is None:
+            return
+        from monolip.estimators._coach import START_KEPT
+        from monolip.estimators._facts import stays_at_start
+
+        with self.lock:
+            total = self.bar.tasks[0].total
+            if total is not None:
+                self.bar.update(self.task, description="trained", completed=total, more="")
+            if self.round and stays_at_start(model.frozen_):
+                self.bar.console.print(START_KEPT, highlight=False)
+
     def stage(self, what: str, done: int, of: int, loss: float | None = None) -> None:
         """A pass over a stream: the bar is about all of it."""
         if self.bar is None:

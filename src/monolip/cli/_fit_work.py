@@ -125,6 +125,8 @@ def carry_out(plan: FitPlan) -> Fit:
         model, train = estimator_of(plan, prepared), prepared.train
         checkpoint = _checkpoint(plan, prepared, bar)
         interrupted = _fit_table(model, train, checkpoint)
+        if not interrupted and not model._short_of_time:
+            bar.settle(model)
     replaced, kept = plan.output.exists(), checkpoint.kept + checkpoint.found
     model.save(through_links(plan.output))
     write_output(plan.certificate, (model.certificate_.to_json() + "\n").encode())

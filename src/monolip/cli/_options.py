@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,7 +29,15 @@ __all__ = [
     "the_data",
 ]
 
-FILE = click.Path(path_type=Path, readable=False)  # whether it can be read is found out, and told, by who reads it
+
+class _File(click.Path):
+    """~ is the home also where the shell does not say so: in a quoted pattern, and in --output=~/model."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(os.path.expanduser(value), param, ctx)
+
+
+FILE = _File(path_type=Path, readable=False)  # whether it can be read is found out, and told, by who reads it
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 

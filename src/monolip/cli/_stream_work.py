@@ -118,6 +118,8 @@ def _fit(plan: FitPlan, model: Any, source: Source, names: list[str], left: Left
         if not _kept(folder):
             remove_checkpoint(folder)  # nothing is lost with it
         raise
+    if not interrupted and not model._short_of_time:
+        bar.settle(model)
     return before, interrupted
 
 

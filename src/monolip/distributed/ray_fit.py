@@ -7,9 +7,7 @@ safetensors files.
 from __future__ import annotations
 
 import math
-import shutil
-import tempfile
-import time
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,10 +16,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from monolip.distributed.bad_files import what_is_wrong_with_files
-from monolip.distributed.ray_rows import column_of, parts_by_lanes, refuse_unusable
+from monolip.distributed.ray_rows import parts_by_lanes, refuse_unusable
+from monolip.distributed.ray_worker import NETWORK, STATE, work
 from monolip.distributed.worker_error import WorkerError
 from monolip.errors import InputError
 from monolip.frozen import FrozenNetwork
@@ -31,9 +28,6 @@ if TYPE_CHECKING:
     from monolip.nn.fit_plan import FitPlan
 
 __all__ = ["RayFit", "fit_on_ray"]
-
-STATE, NETWORK = "fit.safetensors", "network.safetensors"
-REPORT_SECONDS = 5.0  # between two reports: Ray Train collects them every two seconds, and a report waits for that
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,7 @@ def fit_on_ray(
     from monolip.nn.fit_plan import FitPlan
 
     train = import_module("ray.train")
-    plan = plan or FitPlan()
+    plan, storage = plan or FitPlan(), os.path.expanduser(storage)  # of an address nothing is changed
     names = _features(dataset, slopes, target)
     wanted = resources or {"CPU": 1}
     _tell_of_missing_cpus(workers, wanted)
@@ -157,7 +151,7 @@ def _trainer(
     train = import_module("ray.train")
     failures = train.FailureConfig(max_failures=run.pop("max_failures"))
     return import_module("ray.train.torch").TorchTrainer(
-        _work,
+        work,
         train_loop_config=config,
         scaling_config=train.ScalingConfig(
             num_workers=workers, use_gpu=plan.device == "cuda", resources_per_worker=resources
@@ -181,68 +175,6 @@ def _features(dataset: Any, slopes: SlopeBounds, target: str) -> list[str]:
     if missing:
         raise InputError(f"every feature and the target is a column; {missing[:5]} are not; got {schema.names[:20]}.")
     return names
-
-
-def _work(config: dict[str, Any]) -> None:
-    """What each worker does; Ray Train has joined the process group by now."""
-    from monolip.nn.fit import Epoch, fit
-    from monolip.nn.fit_group import rank_0_says
-    from monolip.nn.fit_plan import FitPlan
-    from monolip.nn.fit_start import start_network
-    from monolip.nn.own_cores import own_cores
-
-    train = import_module("ray.train")
-    rank = train.get_context().get_world_rank()
-    x, y = _rows(config["names"], config["target"], config["blocks"][rank])
-    slopes = SlopeBounds(config["lower"], config["upper"], tuple(config["names"]))
-    model = start_network(slopes, config["out_features"], config["hidden"], seed=config["seed"])
-    folder = Path(tempfile.mkdtemp(prefix="monolip-"))
-
-    reported = [-math.inf]
-
-    def report(epoch: Epoch) -> None:
-        if rank_0_says(time.monotonic() - reported[0] >= REPORT_SECONDS):
-            kept = None
-            if rank == 0:
-                epoch.save(folder / STATE)
-                kept = train.Checkpoint.from_directory(folder)
-            train.report({"epoch": epoch.number, "loss": epoch.loss}, checkpoint=kept)
-            reported[0] = time.monotonic()
-        if config["on_epoch"] is not None:
-            config["on_epoch"](rank, epoch.number, epoch.loss)
-
-    try:
-        earlier = train.get_checkpoint()
-        if earlier is not None and rank == 0:
-            with earlier.as_directory() as before:
-                shutil.copy(Path(before) / STATE, folder / STATE)
-        plan = FitPlan(**config["plan"])
-        with own_cores(train.get_context().get_local_rank(), config["pin"]):
-            done = fit(
-                model, x, y, plan, n_rows=config["n_rows"], checkpoint=folder / STATE, checkpoint_seconds=math.inf,
-                on_epoch=report,
-            )  # fmt: skip
-        kept = None
-        if rank == 0:
-            done.network.save(folder / NETWORK)
-            kept = train.Checkpoint.from_directory(folder)
-        times = {"epoch_seconds": list(done.epoch_seconds), "rows_per_second": done.rows_per_second}
-        train.report({"epoch": plan.epochs, "losses": list(done.losses), **times}, checkpoint=kept)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _rows(names: list[str], target: str, blocks: list[Any]) -> tuple[Any, Any]:
-    """The blocks of one worker, out of Ray's object store; where a machine was lost, Ray makes them again."""
-    xs, ys = [], []
-    get, accessor = import_module("ray").get, import_module("ray.data.block").BlockAccessor
-    for block in map(accessor.for_block, map(get, blocks)):
-        if block.num_rows() == 0:
-            continue  # cuts leave such blocks, and they have no columns
-        batch = block.to_batch_format("numpy")
-        xs.append(np.column_stack([column_of(batch, name).astype(np.float32) for name in names]))
-        ys.append(column_of(batch, target))
-    return np.concatenate(xs), np.concatenate(ys)
 
 
 def _result(result: Any) -> RayFit:

@@ -15,6 +15,7 @@ import numpy as np
 from monolip.errors import InputError
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
+from monolip.sealed_file import named_path
 
 __all__ = ["score_on_ray"]
 
@@ -78,7 +79,7 @@ def _pool(workers: int | tuple[int, int]) -> Any:
 
 def _content(model: Any) -> bytes:
     if isinstance(model, str | PathLike):
-        return Path(model).read_bytes()
+        return named_path(model).read_bytes()
     if not hasattr(model, "save"):
         raise InputError(
             f"a scored model is a file, or has save(); got {type(model).__name__}; pass a fitted estimator."

@@ -6,7 +6,6 @@ import sys
 import warnings
 from copy import copy
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from monolip.certify.certificate import Certificate, certify, require_certifiabl
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
 from monolip.estimators._against_data import contradicted
 from monolip.estimators._checks import flag, seconds, share, whole, widths
-from monolip.estimators._coach import SHORT_OF_TIME
+from monolip.estimators._coach import SHORT_OF_TIME, START_KEPT
 from monolip.estimators._facts import Facts, told_members
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fineness import MOST_BINS
@@ -40,6 +39,7 @@ from monolip.estimators.slope_table import SlopeTable
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.frozen_file import save
+from monolip.sealed_file import named_path
 
 __all__ = ["MonotonicBase"]
 
@@ -65,7 +65,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             shown = display.update if display.wanted else None
             fitted = fit_network(table, schema, promises, target, settings, shown, before)
             if fitted.chosen.rung == 0 and any(entry["holdout_loss"] for entry in fitted.history):
-                display.say("fit: training did not beat the additive start on rows held out, so that is kept")
+                display.say(f"fit: {START_KEPT}")
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
         predictor = Predictor(fitted.network)
@@ -191,7 +191,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         from monolip.estimators.stream._place import require_parquet
         from monolip.estimators.stream.scoring import predict_stream
 
-        require_parquet(Path(output))
+        require_parquet(named_path(output))
         return predict_stream(self, source, output, keep=keep, offset=offset, exact=exact)
 
     @property

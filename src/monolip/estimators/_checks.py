@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
@@ -13,7 +14,17 @@ from monolip.errors import InputError, SlopeError
 from monolip.input_columns import is_missing, plain_value
 from monolip.input_transform import InputTransform
 
-__all__ = ["check_boxes", "check_labels", "flag", "numbers", "seconds", "share", "whole", "widths"]
+__all__ = [
+    "check_boxes",
+    "check_class_weight",
+    "check_labels",
+    "flag",
+    "numbers",
+    "seconds",
+    "share",
+    "whole",
+    "widths",
+]
 
 LARGEST = 1e200  # of targets and offsets: sums and quotients with any other number stay finite
 _SINGLE = float(np.finfo(np.float32).max) / 2
@@ -78,6 +89,20 @@ def check_labels(y: Any, labels: NDArray[Any]) -> None:
         raise InputError(
             f"class labels are all strings or all numbers; got {first!r} and {second!r}; convert them to one kind."
         )
+
+
+def check_class_weight(given: Any) -> None:
+    """What can be told of class_weight before any class is known."""
+    if given is None or (isinstance(given, str) and given == "balanced"):
+        return
+    if not isinstance(given, Mapping):
+        raise InputError(f"class_weight is {{class: weight}}, 'balanced' or None; got {given!r}; choose one of them.")
+    for label, weight in given.items():
+        if not _is_number(weight) or weight < 0:
+            raise InputError(
+                f"the weight of a class is a number, at least 0; got {plain_value(weight)!r} for class "
+                f"{plain_value(label)!r} in class_weight; correct it."
+            )
 
 
 def check_boxes(inputs: InputTransform, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:

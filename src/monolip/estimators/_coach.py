@@ -15,11 +15,12 @@ from monolip.engine.training_options import TrainingOptions
 from monolip.estimators._climber import Climber, Rung
 from monolip.estimators._training import Job, entry, run_jobs
 
-__all__ = ["SHORT_OF_TIME", "Coach"]
+__all__ = ["SHORT_OF_TIME", "START_KEPT", "Coach"]
 
 STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
 RATE = 0.16
 SHORT_OF_TIME = "{} cut training short; with more time the model may be better"
+START_KEPT = "training did not beat the additive start on rows held out, so that is kept"
 
 
 @dataclass

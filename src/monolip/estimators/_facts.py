@@ -15,9 +15,10 @@ from typing import Any
 
 from monolip.errors import FrozenFileError
 from monolip.estimators.calibration import Calibration
+from monolip.frozen import FrozenNetwork
 from monolip.input_columns import plain_value
 
-__all__ = ["Facts", "staying_members", "told_members"]
+__all__ = ["Facts", "staying_members", "stays_at_start", "told_members"]
 
 _MOST = 10_000  # entries of a history: far more than any fit writes
 
@@ -92,6 +93,11 @@ def _finite(value: Any) -> Any:
     if isinstance(plain, list | tuple):
         return [_finite(item) for item in plain]
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def stays_at_start(network: FrozenNetwork) -> bool:
+    """Whether all that was trained has been left: the model is one additive function."""
+    return all(len(trunk.form.weights) == 1 for member in network.members for trunk in member)
 
 
 def _is_entry(entry: Any) -> bool:

@@ -125,10 +125,10 @@ class Display:
         self._line(": ".join([told.words, *filter(None, [", ".join(filter(None, parts))])]))
 
     def _line(self, words: str) -> None:
-        """At once, also into a pipe or a log."""
+        """At once, also into a pipe or a log, with the time since the fit began."""
         self.last_line = time.perf_counter()
         try:
-            print(f"{words}, {self.last_line - self.started:.1f} s", file=sys.stderr, flush=True)
+            print(f"{words}, after {self.last_line - self.started:.1f} s", file=sys.stderr, flush=True)
         except (OSError, ValueError):  # who read it has gone, which is no reason to lose the fit
             self.wanted = False
 

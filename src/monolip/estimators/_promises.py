@@ -14,9 +14,9 @@ from monolip.estimators._named_class import require_one_way_of_naming
 from monolip.estimators._schema import Schema, need_names
 from monolip.estimators._slope_intervals import read_intervals
 from monolip.input_columns import plain_value
-from monolip.monotonic_cst import by_position, read_directions, read_per_feature
+from monolip.monotonic_cst import by_position, read_direction, read_directions, read_per_feature
 
-__all__ = ["Promises", "read_promises"]
+__all__ = ["Promises", "class_direction", "read_promises"]
 
 MISSING = ("state", "lowest", "highest")
 
@@ -144,10 +144,12 @@ def _by_class(value: Mapping[Any, Any], classes: Any, feature: Any) -> dict[int,
                 f"monotonic_cst of {feature!r} names class {plain_value(label)!r}; the classes are {list(known)[:8]}; "
                 "name one of them."
             )
-    if not value:
-        return {}
-    signs = read_directions(list(value.values()), None, None).tolist()
-    return {known[label]: sign for label, sign in zip(value, signs, strict=True)}
+    return {known[label]: class_direction(sign, label, feature) for label, sign in value.items()}
+
+
+def class_direction(sign: Any, label: Any, feature: Any) -> int:
+    """The direction of one class in {feature: {class: direction}}."""
+    return read_direction(sign, f"class {plain_value(label)!r} of feature {feature!r}")
 
 
 def _show_form(classes: Any, got: str, feature: str) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 
 from monolip.errors import FrozenFileError, InputError
 from monolip.input_columns import plain_value
+from monolip.sealed_file import named_path
 
 __all__ = ["ENTRY", "read_entry", "read_parameters", "write_parameters"]
 
@@ -60,7 +61,7 @@ def read_entry(path: str | PathLike[str]) -> str | None:
     """The text of ENTRY in a file that FrozenNetwork.load has read, or None; read_parameters checks it."""
     from safetensors import safe_open
 
-    with safe_open(path, framework="numpy") as file:
+    with safe_open(named_path(path), framework="numpy") as file:
         return (file.metadata() or {}).get(ENTRY)
 
 

@@ -15,7 +15,16 @@ from monolip.errors import InputError
 from monolip.estimators._checks import LARGEST, numbers
 from monolip.output_link import OutputLink
 
-__all__ = ["LOSSES", "NO_OFFSET", "Target", "class_target", "number_target", "read_offsets", "read_weights"]
+__all__ = [
+    "LOSSES",
+    "NO_OFFSET",
+    "Target",
+    "class_target",
+    "number_target",
+    "read_loss",
+    "read_offsets",
+    "read_weights",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -72,14 +81,20 @@ class Target:
         return replace(self, y=self.y[rows], **picked)
 
 
+def read_loss(loss: Any, parameter: Any) -> Loss:
+    """The engine's loss of this name; its parameter lies where it may."""
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise InputError(f"loss is one of {', '.join(LOSSES)}; got {loss!r}; choose one of them.")
+    found = Loss(LOSSES[loss], parameter)
+    found.resolved()
+    return found
+
+
 def number_target(y: Any, loss: str, parameter: float | None, weight: Any, offset: Any, n_rows: int) -> Target:
     """Squared and absolute losses learn a standardised target; under a log link the target is divided by its mean."""
-    if loss not in LOSSES:
-        raise InputError(f"loss is one of {', '.join(LOSSES)}; got {loss!r}; choose one of them.")
+    engine_loss = read_loss(loss, parameter)
     values = _column(y, n_rows)
     weights, shifts = read_weights(weight, n_rows), read_offsets(offset, n_rows)
-    engine_loss = Loss(LOSSES[loss], parameter)
-    engine_loss.resolved()
     if loss in _LOG_LINK:
         if (values < 0).any() or not values.any() or (loss == "gamma" and not (values > 0).all()):
             need = "greater than 0" if loss == "gamma" else "at least 0, and not all 0"

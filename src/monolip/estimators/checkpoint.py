@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from monolip.errors import CheckpointError
 from monolip.estimators._checkpoint_jobs import JobDigests, pack_result, unpack_result
 from monolip.estimators._watching import watched_by
-from monolip.sealed_file import ordinary_size, read_first, write_whole
+from monolip.sealed_file import named_path, ordinary_size, read_first, write_whole
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -67,7 +67,7 @@ class Checkpoint:
         *,
         on_progress: Callable[[Job, Progress], None] | None = None,
     ) -> None:
-        self.folder, self.facts = Path(folder), dict(facts)
+        self.folder, self.facts = named_path(folder), dict(facts)
         self.on_progress = on_progress
         self.found = self.kept = 0
         self.interrupted = False
@@ -97,7 +97,8 @@ class Checkpoint:
     @staticmethod
     def exists(folder: str | os.PathLike[str]) -> bool:
         """Whether a fit was begun there, not finished, and has trainings to go on from."""
-        return (Path(folder) / _HEAD).exists() and bool(_own_files(Path(folder)))
+        place = named_path(folder)
+        return (place / _HEAD).exists() and bool(_own_files(place))
 
     def watching(self) -> AbstractContextManager[None]:
         """Fits of this thread look here first, and keep what they have done."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
-from monolip.estimators._checks import check_labels, flag
+from monolip.estimators._checks import check_class_weight, check_labels, flag
 from monolip.estimators._facts import Facts
 from monolip.estimators._freezing import rescale
 from monolip.estimators._held_out import HeldOut
@@ -125,6 +125,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         """Fit on any table; labels of any kind. offset: (n,), added to the log-odds of two classes."""
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
+        check_class_weight(self.class_weight)
         table = read_table(X)
         refuse_infinite(table)
         whole = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biu"  # nothing for scikit-learn to look at

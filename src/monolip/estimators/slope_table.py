@@ -111,8 +111,8 @@ class SlopeTable:
         head = ["feature", *(["class"] if classes else []), promised, f"certified slope, {unit} per unit"]
         lines = [[*head, *(["|dP/dx| at most"] if odds else [])]]
         for row in self.rows:
-            slope = "-" if row.lower is None or row.upper is None else interval_text(row.lower, row.upper, 4)
-            asked = "" if row.promised is None else f" {interval_text(*row.promised, 4)}"
+            slope = "-" if row.lower is None or row.upper is None else interval_text(row.lower, row.upper)
+            asked = "" if row.promised is None else f" {interval_text(*row.promised)}"
             line = [row.feature, *([row.output] if classes else []), row.promise + asked, slope]
             steepest = "-" if row.probability is None else f"{digits_up(row.probability, 4):.4g}"
             lines.append(line + ([steepest] if odds else []))

@@ -31,7 +31,7 @@ from monolip.output_link import OutputLink
 from monolip.paper_form import PaperForm, Sort
 from monolip.piecewise_linear import PiecewiseLinear
 from monolip.rounding import exact_sum_is, round_down, round_up
-from monolip.sealed_file import strict_json
+from monolip.sealed_file import named_path, strict_json
 from monolip.slopes import SlopeBounds
 
 __all__ = ["from_allen_json"]
@@ -53,7 +53,7 @@ def from_allen_json(
     CertificateError where a constrained feature is not guaranteed, with the numbers; FrozenFileError for what is no
     such file. In paper form weights are divided by their norms: outputs agree to about 1e-15.
     """
-    document = _read(Path(path), max_bytes)
+    document = _read(named_path(path), max_bytes)
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in allen_layers(document)]
     weights, biases = [w for w, _ in layers], [b for _, b in layers]
     one = numbers_of(document.get("sigmanet.sigma"), 1, "sigmanet.sigma")

@@ -10,7 +10,6 @@ import json
 import reprlib
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_format import FixedPointFormat
 from monolip.frozen import FrozenNetwork
 from monolip.frozen_file import _put_together
-from monolip.sealed_file import strict_json
+from monolip.sealed_file import named_path, strict_json
 from monolip.sealed_format import building_from
 
 __all__ = ["document_of", "from_json", "to_json"]
@@ -106,13 +105,14 @@ def _taken_apart(network: Network) -> tuple[dict[str, Any], Mapping[str, NDArray
 
 def from_json(path: str | PathLike[str], *, max_bytes: int = 2**31) -> FrozenNetwork | FixedPointNetwork:
     """The network of a document, its promise proved again; a damaged or edited document is a FrozenFileError."""
-    size = Path(path).stat().st_size
+    place = named_path(path)
+    size = place.stat().st_size
     if size > max_bytes:
         raise FrozenFileError(
             f"{path} has {size} bytes, more than max_bytes={max_bytes}; raise it if you trust the file."
         )
     try:
-        document = strict_json(Path(path).read_text(encoding="utf-8"))
+        document = strict_json(place.read_text(encoding="utf-8"))
         good = set(document) == _KEYS and (document["format"], document["version"]) == (FORMAT, VERSION)
         good = good and type(document["version"]) is int and document["arithmetic"] in ARITHMETICS
     except (ValueError, TypeError, KeyError, RecursionError) as error:

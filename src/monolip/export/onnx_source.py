@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from monolip.certify.certificate import require_certifiable
@@ -15,7 +14,7 @@ from monolip.export.c_network import float_limit
 from monolip.export.parity_inputs import raw_columns_of
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
-from monolip.sealed_file import write_whole
+from monolip.sealed_file import named_path, write_whole, writing_to
 
 __all__ = ["ARITHMETICS", "Network", "features_of", "is_ordered", "network_for", "require_float32_room", "write_file"]
 
@@ -95,7 +94,8 @@ def features_of(network: Network) -> list[str]:
 
 def write_file(data: bytes, path: str | PathLike[str]) -> None:
     """Write atomically: a temporary file beside the target, then one rename."""
-    target = Path(path)
+    target = named_path(path)
     if not target.parent.is_dir():
         raise InputError(f"a file goes into a folder that exists; got {str(target.parent)!r}, which does not; make it.")
-    write_whole(target, data)
+    with writing_to(target):
+        write_whole(target, data)

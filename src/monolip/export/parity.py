@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from monolip.certify.certificate import Certificate
 from monolip.export.parity_inputs import Network, directions_of, parity_inputs, steps_along
+from monolip.sealed_file import named_path, writing_to
 
 __all__ = ["ParityReport", "ParityRow", "measure_parity"]
 
@@ -99,7 +99,9 @@ class ParityReport:
         return json.dumps(asdict(self) | {"measured": self.measured, "passed": self.passed}, indent=1)
 
     def save(self, path: str | PathLike[str]) -> None:
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        target = named_path(path)
+        with writing_to(target):
+            target.write_text(self.to_json() + "\n", encoding="utf-8")
 
     def __str__(self) -> str:
         head = f"{self.exporter}, {self.arithmetic}, network {self.digest[:12]}: "

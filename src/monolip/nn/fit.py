@@ -23,6 +23,7 @@ from .fit_group import add_up, everywhere_the_same, rank_and_world
 from .fit_lanes import Lanes
 from .fit_loss import as_target
 from .fit_plan import FitPlan
+from .fit_start import require_trainable
 from .fit_state import load_state, save_state
 from .fit_steps import Stepper
 from .fit_together import begin_together
@@ -135,10 +136,7 @@ class _Run:
     def __init__(self, model: nn.Module, plan: FitPlan, x: Any, y: Any, n_rows: int | None) -> None:
         self.begun = time.perf_counter()
         self.model, self.plan = model, plan
-        if not hasattr(model, "freeze"):
-            raise InputError(
-                f"fit trains networks that can be frozen; got {type(model).__name__}; use monolip.nn.ConvexMLP."
-            )
+        require_trainable(model)
         rank, world = rank_and_world()
         self.lanes = Lanes(plan, len(x) if n_rows is None else n_rows, rank, world)
         batch = self.lanes.piece * plan.lanes // world

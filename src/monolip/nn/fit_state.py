@@ -17,7 +17,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from ..errors import CheckpointError
-from ..sealed_file import ordinary_size, parts_of, read_first, write_whole
+from ..sealed_file import named_path, ordinary_size, parts_of, read_first, write_whole, writing_to
 from .fit_group import rank_and_world
 from .fit_plan import FitPlan
 
@@ -36,7 +36,9 @@ def save_state(
     about = {"format": FORMAT, "version": VERSION, "plan": plan.record(), "n_rows": n_rows, "losses": losses}
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     data = to_bytes(plain, metadata={"monolip": json.dumps(about, sort_keys=True)})
-    write_whole(Path(path), data)
+    target = named_path(path)
+    with writing_to(target):
+        write_whole(target, data)
 
 
 def load_state(
@@ -46,7 +48,7 @@ def load_state(
 
     Only rank 0 reads the file; the others get its bytes, so machines need not share a disk.
     """
-    data = _bytes_for_all(Path(path), device)
+    data = _bytes_for_all(named_path(path), device)
     if not data:
         return []
     about, tensors = _parse(data, path)

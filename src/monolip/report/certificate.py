@@ -101,4 +101,4 @@ def _name(claim: Claim) -> str:
 def _interval(claim: Claim) -> str:
     if claim.lower is None or claim.upper is None:
         return claim.promise
-    return interval_text(claim.lower, claim.upper, 3)
+    return interval_text(claim.lower, claim.upper)

@@ -6,6 +6,7 @@ from typing import Any
 
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
+from monolip.estimators._facts import stays_at_start
 from monolip.report.style import BLUE, COLORS, DASHES, RED, one_axis, panels, styled
 
 __all__ = ["plot_history"]
@@ -50,15 +51,27 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
     for member, (steps, losses) in sorted(curves.items()):
         style = {"color": COLORS[member % len(COLORS)], "linestyle": DASHES[member % len(DASHES)]}
         axis.plot(steps, losses, marker="o", markersize=4, label=f"member {member}", **style)
-    if not stream and _stays_at_start(model):
+    if not stream and stays_at_start(model.frozen_):
         axis.set_title("training did not beat the additive start,\nwhich was kept")
         axis.set_xlim(left=0)
     elif max(steps[-1] for steps, _ in curves.values()) >= 8 * min(steps[0] for steps, _ in curves.values()):
-        axis.set_xscale("log")  # stretches double
+        _double_steps(axis)
     axis.set_ylabel("hold-out loss")
     if len(curves) > 1:
         _legend_above(axis, len(curves))
     return axis
+
+
+def _double_steps(axis: Any) -> None:
+    """Stretches double, so the scale is logarithmic, with plain numbers: powers of ten would lie over each other."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.set_xscale("log")
+    low, high = axis.get_xlim()
+    marks = (1, 2, 5) if high < 50 * low else (1, 3) if high < 1000 * low else (1,)
+    axis.xaxis.set_major_locator(LogLocator(subs=marks, numticks=12))
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _draw_stream(axis: Any, stream: list[dict[str, Any]]) -> None:
@@ -81,11 +94,6 @@ def _legend_above(axis: Any, count: int) -> None:
     bottom, top = axis.get_ylim()
     axis.set_ylim(bottom, top + (top - bottom) * 0.1 * -(-count // across))
     axis.legend(loc="upper center", ncol=across)
-
-
-def _stays_at_start(model: Any) -> bool:
-    """Whether all that was trained has been left: the model is one additive function."""
-    return all(len(trunk.form.weights) == 1 for member in model.frozen_.members for trunk in member)
 
 
 def _taken(model: Any) -> list[dict[str, Any]]:

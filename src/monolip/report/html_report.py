@@ -18,7 +18,7 @@ from monolip.report.html_robustness import robustness_section
 from monolip.report.html_shapes import importance_of, shapes_section
 from monolip.report.html_subject import Subject, network_of, subject_of
 from monolip.report.html_whatif import page_data, whatif_section
-from monolip.sealed_file import write_whole
+from monolip.sealed_file import named_path, require_folder, write_whole, writing_to
 
 __all__ = ["write_report"]
 
@@ -63,6 +63,8 @@ def write_report(
         >>> "Raising x0 never lowers the prediction." in page.read_text(encoding="utf-8")
         True
     """
+    place = named_path(path)
+    require_folder(place)  # before minutes of work
     plan = Plan.of(baselines, train, held_out, folds, max_rows, radius_rows, seed)
     subject, columns = _read(model, X, y, groups, target, units, positive)
     judgement, verdict, importance = judge(subject, plan), checker_verdict(subject, check), importance_of(subject)
@@ -77,8 +79,9 @@ def write_report(
     headline = title if title is not None else f"Model report: {target or type(model).__name__}"
     summary = summary_of(subject, headline, judgement, verdict)
     text = page_of(subject, headline, page_data(subject, importance), [summary, *sections])
-    write_whole(Path(path), text.encode())
-    return Path(path)
+    with writing_to(place):
+        write_whole(place, text.encode())
+    return place
 
 
 def _read(

@@ -135,7 +135,7 @@ def _limits(shape: Shape) -> tuple[float, float]:
 
 def _cone(axis: Any, lower: float, upper: float, shape: Shape) -> None:
     """All values that slopes in [lower, upper] allow, starting from the mean at the median of the data."""
-    axis.set_title(f"certified slope {interval_text(lower, upper, 3)}", fontsize=9)
+    axis.set_title(f"certified slope {interval_text(lower, upper)}", fontsize=9)
     if shape.is_curve:
         away, start = shape.points - shape.points[shape.apex], shape.mean[shape.apex]
         edges = np.sort([start + lower * away, start + upper * away], axis=0)

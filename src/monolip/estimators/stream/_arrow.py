@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from monolip.errors import InputError, MissingExtraError
 
-__all__ = ["kind_of", "open_parquet", "refuse_file", "require_pyarrow"]
+__all__ = ["is_number", "kind_of", "open_parquet", "refuse_file", "require_pyarrow"]
 
 NUMBER, LABEL, NOTHING = "numbers", "strings or categories", "nothing but nulls"
 
@@ -41,8 +41,14 @@ def kind_of(field: Any) -> str:
     types, kind = require_pyarrow().types, field.type
     if types.is_null(kind):
         return NOTHING
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
+    if is_number(kind):
         return NUMBER
     if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind) or "string_view" in str(kind):
         return LABEL
     return str(kind)
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a type of Arrow is one of numbers, decimals and booleans among them."""
+    types = require_pyarrow().types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind))

@@ -15,7 +15,7 @@ from monolip.errors import InputError
 from monolip.estimators._checks import LARGEST
 from monolip.estimators._raw_column import array_of
 from monolip.estimators._tables import RawColumn, RawTable, _from_series, refuse_infinite
-from monolip.estimators.stream._arrow import LABEL, NOTHING, require_pyarrow
+from monolip.estimators.stream._arrow import LABEL, NOTHING, is_number, require_pyarrow
 from monolip.estimators.stream.left_out import LeftOut
 from monolip.estimators.stream.source import Source
 
@@ -148,6 +148,8 @@ def raw_column(values: Any, name: str, kind: str) -> RawColumn:
 def target_values(column: Any, layout: Layout) -> NDArray[Any]:
     """Numbers, or labels of classes as fit would be given them."""
     name = layout.target
+    if require_pyarrow().types.is_dictionary(column.type) and is_number(column.type.value_type):
+        column = column.cast(column.type.value_type)  # numbers, however they are stored: -0.0 is no class of its own
     if column.null_count:
         raise InputError(f"targets are known; got null in column {name!r}; drop those rows.")
     kind = column.type
@@ -177,7 +179,7 @@ def _classes(column: Any, name: str) -> NDArray[Any]:
                 f"classes are whole numbers below 2^63; got {values.max()} in column {name!r}; convert it."
             )
         return values
-    if types.is_decimal(kind) or (types.is_dictionary(kind) and types.is_decimal(kind.value_type)):
+    if types.is_decimal(kind):
         raise InputError(f"classes are whole numbers or strings; got {kind} in column {name!r}; convert it.")
     return np.array(column.to_pylist(), dtype=object)
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from monolip.estimators._promises import read_promises
+from monolip.estimators._checks import check_class_weight
+from monolip.estimators._promises import class_direction, read_promises
 from monolip.estimators._schema import Schema, asked_categories
 from monolip.estimators._tables import RawColumn, RawTable
+from monolip.estimators._targets import read_loss
 from monolip.estimators.stream._arrow import LABEL
 from monolip.estimators.stream.source import Source
 from monolip.input_columns import is_missing
@@ -19,7 +21,7 @@ __all__ = ["refuse_arguments", "wanted_categories"]
 
 
 def refuse_arguments(model: Any, files: Source, features: tuple[str, ...]) -> None:
-    """Names, directions and intervals against the columns of the first rows; classes are not known yet.
+    """Loss, names, directions and intervals against the columns of the first rows; classes are not known yet.
 
     What it lets pass is looked at again after the pass, when every category and class is known.
     """
@@ -27,9 +29,12 @@ def refuse_arguments(model: Any, files: Source, features: tuple[str, ...]) -> No
         if isinstance(given, Mapping):
             by_position(given, features, len(features))
     schema = _schema(model, files, features)
-    if model._is_classifier:  # a direction of a class is one of its feature; an interval may be of either class
+    if model._is_classifier:  # which may be of either class: whether both agree is known with the classes
+        check_class_weight(model.class_weight)
         read_promises(schema, _of_any_class(model.monotonic_cst), None, model.max_slope, model.missing, None)
+        read_promises(schema, None, _pairs(model.slopes), model.max_slope, model.missing, None)
     else:
+        read_loss(model.loss, model.loss_parameter)
         read_promises(schema, model.monotonic_cst, model.slopes, model.max_slope, model.missing, None)
 
 
@@ -57,9 +62,25 @@ def _schema(model: Any, files: Source, features: tuple[str, ...]) -> Schema:
 
 
 def _of_any_class(monotonic_cst: Any) -> Any:
+    """A direction of a class is one of its feature."""
     if not isinstance(monotonic_cst, Mapping):
         return monotonic_cst if np.ndim(monotonic_cst) < 2 else None
-    return {
-        name: int(any(sign != 0 for sign in value.values())) if isinstance(value, Mapping) else value
-        for name, value in monotonic_cst.items()
-    }
+    plain = dict(monotonic_cst)
+    for name, given in monotonic_cst.items():
+        if isinstance(given, Mapping):
+            signs = [class_direction(sign, label, name) for label, sign in given.items()]  # each of them is one
+            plain[name] = int(any(signs))
+    return plain
+
+
+def _pairs(slopes: Any) -> Any:
+    """Intervals without their class; those of several classes are left for later, when the classes can be named."""
+    if not isinstance(slopes, Mapping):
+        return slopes
+    plain = {}
+    for name, given in slopes.items():
+        if not isinstance(given, Mapping):
+            plain[name] = given
+        elif len(given) == 1:
+            (plain[name],) = given.values()
+    return plain

@@ -88,7 +88,7 @@ def _text(item: Any) -> str:
     text = fspath(item) if isinstance(item, str | PathLike) else None
     if not isinstance(text, str):
         raise InputError(f"the files of a stream are named by text or paths; got {item!r:.60}; pass str or Path.")
-    return text
+    return os.path.expanduser(text)  # as `named_path`, but a pattern stays text
 
 
 def _listed(path: Path, root: Path) -> ListedFile:

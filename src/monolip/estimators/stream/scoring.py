@@ -26,7 +26,7 @@ from monolip.estimators.stream._place import require_folder
 from monolip.estimators.stream._schedule import prefetched, read_groups
 from monolip.estimators.stream.source import Source
 from monolip.input_columns import CategoryColumn
-from monolip.sealed_file import require_replaceable
+from monolip.sealed_file import named_path, require_replaceable
 
 __all__ = ["predict_stream", "text_columns"]
 
@@ -57,7 +57,7 @@ def predict_stream(
     check_is_fitted(model)
     flag("exact", exact)
     keep = column_list("keep=", keep)
-    names, path = list(model._schema.names), Path(output)
+    names, path = list(model._schema.names), named_path(output)
     require_replaceable(path)
     wanted = list(dict.fromkeys([*names, *keep, *([] if offset is None else [offset])]))
     files = Source(source, wanted, labels=text_columns(model))
