@@ -98,6 +98,24 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path, stop: i
     assert not list(tmp_path.glob(".monolip-*")), "no litter"
 
 
+def test_a_fit_with_frozen_parameters_goes_on_as_well(tmp_path: Path) -> None:
+    def half_frozen() -> Any:
+        model = start_network(SLOPES, hidden=(8, 8))
+        next(model.parameters()).requires_grad_(False)
+        return model
+
+    def cut(epoch: Epoch) -> None:
+        if epoch.number == 1:
+            raise InterruptedError
+
+    straight = fitted(model=half_frozen())
+    with pytest.raises(InterruptedError):
+        fitted(model=half_frozen(), checkpoint=tmp_path / "fit", on_epoch=cut)
+    assert fitted(model=half_frozen(), checkpoint=tmp_path / "fit").network.digest == straight.network.digest
+    with pytest.raises(CheckpointError, match="optimiser state of parameter 0"):  # all of it is to be trained now
+        fitted(checkpoint=tmp_path / "fit")
+
+
 def test_short_epochs_need_not_all_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
     home = import_module("monolip.nn.fit")

@@ -87,6 +87,8 @@ def _load_optimiser(optimiser: Any, tensors: dict[str, Tensor]) -> None:
         state.setdefault(int(number), {})[entry] = value
     parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
     for k, parameter in enumerate(parameters):
+        if not parameter.requires_grad and k not in state:  # it is not trained
+            continue
         if set(state.get(k, {})) != {"step", "exp_avg", "exp_avg_sq"}:
             raise KeyError(f"no complete optimiser state of parameter {k}")
         moments = state[k]["exp_avg"], state[k]["exp_avg_sq"]
