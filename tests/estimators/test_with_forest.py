@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from monolip.errors import InputError, SlopeError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, WithFreeForest
-from monolip.estimators._leftover import Leftover, best_share
+from monolip.estimators._leftover import Leftover, best_share, is_hopeless
 
 QUICK = {"n_estimators": 1, "max_iter": 20, "random_state": 0}
 SMALL = {"n_trees": 5, "cv": 2, "random_state": 0}
@@ -193,3 +193,12 @@ def test_a_share_needs_a_gain_beyond_chance(rng):
     assert best_share(left, f, f) == (0.0, 0.0)
     assert best_share(left, f, rng.normal(size=400)) == (0.0, 0.0)
     assert best_share(left, f, np.full(400, np.nan)) == (0.0, 0.0)
+
+
+def test_rows_that_lose_end_it_early(rng):
+    y, every = rng.normal(size=400), np.arange(400)
+    left, f = Leftover.of(y, None, None, None), np.zeros(400)
+    assert is_hopeless(left, f, -y, every)
+    assert is_hopeless(left, f, np.where(every < 100, -y, y), every[:100])
+    assert not is_hopeless(left, f, y, every)
+    assert not is_hopeless(left, f, f, every)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from monolip.estimators._targets import read_offsets, read_weights
 
-__all__ = ["Leftover", "best_share"]
+__all__ = ["Leftover", "best_share", "is_hopeless"]
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -54,6 +54,10 @@ class Leftover:
         each = np.logaddexp(0.0, (1.0 - 2.0 * self.y) * f) if self.is_class else np.square(self.y - f)
         return np.asarray(self.weight * each)
 
+    def gains(self, f: FloatArray, g: FloatArray, share: float) -> FloatArray:
+        """What each row gains by that share of g."""
+        return self.losses(f) - self.losses(f + share * g)
+
     def parts(self, count: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
         """(rows kept, rows held out), once for every part; none where there are too few rows to judge by."""
         fewest = min(np.count_nonzero(self.y), np.count_nonzero(self.y == 0)) if self.is_class else len(self.y)
@@ -67,11 +71,19 @@ class Leftover:
 
 def best_share(left: Leftover, f: FloatArray, g: FloatArray) -> tuple[float, float]:
     """(share, part of the loss gained): the share of g with the least loss, if that is no chance; else nothing."""
-    without = left.losses(f)
-    total = float(without.sum())
-    gains = {share: without - left.losses(f + share * g) for share in SHARES}
-    share = max(gains, key=lambda s: float(gains[s].sum()))
-    gain = gains[share]
-    if not float(gain.sum()) > float(np.std(gain)) * np.sqrt(len(gain)):  # less than one standard error; or NaN
+    found = {share: left.gains(f, g, share) for share in SHARES}
+    share = max(found, key=lambda s: float(found[s].sum()))
+    if not float(found[share].sum()) > _standard_error(found[share]):  # or it is no number
         return 0.0, 0.0
-    return share, float(gain.sum()) / total
+    return share, float(found[share].sum() / left.losses(f).sum())
+
+
+def is_hopeless(left: Leftover, f: FloatArray, g: FloatArray, rows: Rows) -> bool:
+    """Whether these rows alone say that even the least share of g does harm."""
+    gain = left.gains(f, g, SHARES[0])[rows]
+    return float(gain.sum()) < -2.0 * _standard_error(gain)  # one part of few rows may be unlucky
+
+
+def _standard_error(gain: FloatArray) -> float:
+    """Of the sum."""
+    return float(np.std(gain) * np.sqrt(len(gain)))

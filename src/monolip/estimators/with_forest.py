@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from monolip.errors import InputError
 from monolip.estimators._checks import whole
 from monolip.estimators._free_columns import FreeColumns, free_places
-from monolip.estimators._leftover import Leftover, best_share
+from monolip.estimators._leftover import Leftover, best_share, is_hopeless
 from monolip.estimators._promises import read_promises
 from monolip.estimators._schema import table_like
 from monolip.estimators._seed import first_number
@@ -50,7 +50,8 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         estimator: a MonotonicRegressor (loss squared_error) or a MonotonicClassifier (two classes), fitted or not.
         n_trees, min_samples_leaf: of the forest.
-        cv: parts of the rows; everything is fitted without each of them once, to choose the share.
+        cv: parts of the rows; everything is fitted without each of them once, to choose the share (a part on which a
+            forest does harm ends that).
         n_jobs: threads of the forest. random_state: a seed for forest and parts; the estimator has its own.
 
     Attributes:
@@ -123,6 +124,8 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             f = clone(self.estimator).fit(table.take(kept), labels[kept], left.weight[kept], left.shift[kept])
             outputs = self._outputs(f, table)
             fs[held], gs[held] = outputs[held], self._grow(free, left, outputs, kept, seed).predict(free[held])
+            if is_hopeless(left, fs, gs, held):
+                return 0.0, 0.0
         return best_share(left, fs, gs)  # where there were no parts, nothing is gained by a forest of zeros
 
     def _grow(self, free: NDArray[np.float32], left: Leftover, f: FloatArray, rows: Rows, seed: int) -> Any:
