@@ -1,4 +1,4 @@
-"""Results are data: one JSON file per benchmark, with the command that made it, the machine and the versions."""
+"""Results are data: one JSON file per benchmark, with its command, the day, the machine and the versions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ def record(name: str, results: Any, packages: tuple[str, ...], **settings: Any) 
     made_here = [f"MONOLIP_DATA={data}"] if data.startswith("build/") else []  # else the open suite, wherever it lies
     content = {
         "command": " ".join([*made_here, "python", os.path.relpath(sys.argv[0], ROOT), *sys.argv[1:]]),
+        "date": datetime.now(UTC).date().isoformat(),
         "machine": {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()},
         "versions": {"python": platform.python_version(), **{package: version(package) for package in packages}},
         "settings": settings,

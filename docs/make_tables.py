@@ -263,9 +263,18 @@ def draw_accuracy_time() -> None:
         _accuracy_tables().draw(load("accuracy"), load("fit_time"), FIGURE)
 
 
+def measured_on() -> str:
+    """When: the code goes on, and a result speaks of the code of its day."""
+    days: dict[str, list[str]] = {}
+    for path in sorted(RESULTS.glob("*.json")):
+        days.setdefault(json.loads(path.read_text()).get("date", "before days were written down"), []).append(path.stem)
+    said = "; ".join(f"{day}: {', '.join(names)}" for day, names in sorted(days.items(), reverse=True))
+    return f"Results speak of the code of their day. Last measured, by file in benchmarks/results: {said}."
+
+
 def main() -> str:
     names = [name for name in SECTIONS if exists(name)]
-    return "\n\n".join([INTRODUCTION.strip(), *[SECTIONS[name]() for name in names]]) + "\n"
+    return "\n\n".join([INTRODUCTION.strip(), measured_on(), *[SECTIONS[name]() for name in names]]) + "\n"
 
 
 if __name__ == "__main__":

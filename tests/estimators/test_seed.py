@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
+from monolip.errors import InputError
 from monolip.estimators._seed import first_number
 
 
@@ -33,5 +34,5 @@ def test_threads_do_not_disturb_each_other():
 
 @pytest.mark.parametrize("wrong", [-1, 2**32, "seed", 0.5])
 def test_what_is_no_random_state_is_refused(wrong):
-    with pytest.raises(ValueError, match=r"Seed must be|cannot be used to seed"):
+    with pytest.raises(InputError, match=r"random_state is None, a whole number from 0 to 2\^32 - 1 or .*; got"):
         first_number(wrong)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import pickle
+import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import is_classifier, is_regressor
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, ShuffleSplit, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from monolip.errors import InputError, SlopeError
+from monolip.errors import InputError, PromiseWarning, SlopeError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, WithFreeForest
 from monolip.estimators._leftover import Leftover, best_share, is_hopeless
+from monolip.estimators._tables import read_table
 
 QUICK = {"n_estimators": 1, "max_iter": 20, "random_state": 0}
 SMALL = {"n_trees": 5, "cv": 2, "random_state": 0}
@@ -88,10 +91,11 @@ def test_promised_directions_hold_bit_for_bit(make, rng):
 )
 def test_a_forest_sees_nothing_that_was_asked_for(asked, free, rng):
     X, y = jumps(rng, 300)
-    model = regressor(**asked).fit(X, y)
+    with nullcontext() if free else pytest.warns(UserWarning, match="promised of every feature"):
+        model = regressor(**asked).fit(X, y)
     assert model.free_features_ == free
     if model.forest_ is not None:
-        assert model.forest_.n_features_in_ == len(free)
+        assert model.forest_.forest.n_features_in_ == len(free)
     if not free:
         assert model.forest_ is None
         assert model.share_ == 0.0
@@ -162,13 +166,16 @@ def test_what_cannot_be_meant_is_refused(rng):
         (three, np.arange(100) % 3, "Only binary classification .* 3 classes"),
         (WithFreeForest("ridge"), y, "MonotonicRegressor"),
         (regressor().set_params(n_trees=0), y, "n_trees"),
-        (regressor().set_params(cv=1), y, "cv"),
+        (regressor().set_params(cv=1), y, "cv is a splitter"),
+        (regressor().set_params(cv="four"), y, "cv is a splitter"),
         (regressor().set_params(min_samples_leaf=0.5), y, "min_samples_leaf"),
     ):
         with pytest.raises(InputError, match=words):
             model.fit(X, target)
     with pytest.raises(SlopeError):
         regressor(monotonic_cst={"zz": 1}).fit(X, y)
+    with pytest.raises(InputError, match="groups"):
+        regressor().fit(X, y, groups=[1, 2])
 
 
 @pytest.mark.parametrize("name", ["save", "certificate_", "slopes_", "frozen_", "predict_stream"])
@@ -186,7 +193,7 @@ def test_too_few_rows_have_no_forest(rng):
 
 def test_a_share_needs_a_gain_beyond_chance(rng):
     y, f = rng.normal(size=400), np.zeros(400)
-    left = Leftover.of(y, None, None, None)
+    left = Leftover(y, np.ones(400), np.zeros(400), False)
     assert best_share(left, f, y) == (1.0, pytest.approx(1.0))
     assert best_share(left, f, 2 * y)[0] == 0.5
     assert best_share(left, f, -y) == (0.0, 0.0)
@@ -197,8 +204,143 @@ def test_a_share_needs_a_gain_beyond_chance(rng):
 
 def test_rows_that_lose_end_it_early(rng):
     y, every = rng.normal(size=400), np.arange(400)
-    left, f = Leftover.of(y, None, None, None), np.zeros(400)
-    assert is_hopeless(left, f, -y, every)
-    assert is_hopeless(left, f, np.where(every < 100, -y, y), every[:100])
-    assert not is_hopeless(left, f, y, every)
-    assert not is_hopeless(left, f, f, every)
+    left, f = Leftover(y, np.ones(400), np.zeros(400), False), np.zeros(400)
+    assert is_hopeless(left, f, -y)
+    assert is_hopeless(left.at(every < 100), f[:100], -y[:100])
+    assert not is_hopeless(left, f, y)
+    assert not is_hopeless(left, f, f)
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_rows_that_come_again_are_no_gain_where_groups_say_so(make, rng):
+    X = np.repeat(rng.normal(size=(150, 4)), 6, axis=0)  # noise, every row six times
+    y = np.repeat(rng.normal(size=150), 6)
+    y = y if make is regressor else y > 0
+    groups = np.repeat(np.arange(150), 6)
+    model = make(monotonic_cst=[1, 0, 0, 0])
+    assert model.fit(X, y).gain_ > 0.5, "learned by heart"
+    assert model.fit(X, y, groups=groups).share_ == 0.0
+    assert model.fit(X, y, groups=groups.astype(str)).share_ == 0.0
+
+
+def test_a_splitter_says_which_rows_are_held_out(rng):
+    X, y = jumps(rng)
+    model = regressor().set_params(cv=ShuffleSplit(2, test_size=0.2, random_state=0)).fit(X, y)
+    assert model.share_ > 0
+    assert 0 < model.gain_ < 1
+
+
+def test_a_contradicted_promise_is_told_once_and_to_who_asked(rng):
+    X, y = jumps(rng)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        regressor(monotonic_cst={"a": -1}).fit(X, y)
+    found = [one for one in told if one.category is PromiseWarning]
+    assert len(found) == 1
+    assert found[0].filename == __file__
+
+
+def test_a_threshold_is_that_of_the_sum(rng):
+    X, y = jumps(rng)
+    model = classifier().fit(X, y > np.median(y))
+    found = model.threshold(X, rate=0.25)
+    assert np.mean(model.decision_function(X) >= found.value) == pytest.approx(0.25, abs=0.01)
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_threads_change_no_bit(n_jobs, rng):
+    X, y = jumps(rng)
+    alone, several = (regressor().set_params(n_jobs=jobs, n_trees=30).fit(X, y) for jobs in (1, n_jobs))
+    assert (alone.share_, alone.gain_) == (several.share_, several.gain_)
+    for _ in range(3):
+        assert alone.predict(X).tobytes() == several.predict(X).tobytes()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-12, 1e-8, 1e8, 1e150])
+def test_the_unit_of_a_target_does_not_matter(unit, rng):
+    X, y = jumps(rng)
+    plain, other = regressor().fit(X, y), regressor().fit(X, y * unit)
+    assert plain.share_ > 0
+    assert (other.share_, other.gain_) == (plain.share_, pytest.approx(plain.gain_, rel=0.05))
+
+
+def test_class_weights_count_for_the_forest_as_well(rng):
+    X, y = jumps(rng)
+    rare = y > np.quantile(y, 0.85)
+    by_class = classifier(class_weight={False: 1.0, True: 4.0}).fit(X, rare)
+    by_row = classifier().fit(X, rare, sample_weight=np.where(rare, 4.0, 1.0))
+    assert (by_class.share_, by_class.gain_) == (by_row.share_, pytest.approx(by_row.gain_))
+    assert by_class.predict_proba(X)[:, 1].mean() > 1.3 * classifier().fit(X, rare).predict_proba(X)[:, 1].mean()
+
+
+def test_weights_of_zero_are_rows_that_are_not_there(rng):
+    X, y = jumps(rng)
+    weight = np.zeros(len(y))
+    weight[0] = 1.0
+    assert regressor().fit(X, y, sample_weight=weight).forest_ is None
+    weight[:20] = 1.0
+    assert classifier().fit(X, np.arange(len(y)) % 2 == 0, sample_weight=weight).n_features_in_ == 4
+
+
+def test_what_was_never_seen_is_taken_for_the_usual(rng):
+    X = pd.DataFrame({"a": rng.normal(size=900), "b": rng.permutation(900) % 9, "c": rng.choice(list("uvvvw"), 900)})
+    y = 6.0 * (X.b % 2) + 6.0 * (X.c == "u")
+    model = regressor().fit(X, y)
+    rows = X.head(4).assign(c=["new", "v", None, "v"], b=[4.0, np.nan, 4.0, 4.0])
+    found = model._columns.encode(read_table(rows))
+    assert (found == found[0]).all()
+
+
+def test_text_in_a_column_of_numbers_is_told_by_its_name(rng):
+    X, y = jumps(rng)
+    model = regressor().fit(X, y)
+    for wrong in (["x"] * 5, pd.Categorical([1, 2, 3, 4, 5])):
+        with pytest.raises(InputError, match="numeric column 'b'"):
+            model.predict(X.head().assign(b=wrong))
+
+
+@pytest.mark.parametrize("where", ["f", "part", "forest"])
+def test_ctrl_c_ends_with_the_estimator_alone(where, rng, monkeypatch):
+    X, y = jumps(rng)
+    fits = []
+    original = MonotonicRegressor.fit
+
+    def fit(self, *data):
+        fits.append(original(self, *data))
+        fits[-1]._interrupted = where == ("f" if len(fits) == 1 else "part")
+        return fits[-1]
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MonotonicRegressor, "fit", fit)
+    if where == "forest":
+        monkeypatch.setattr("monolip.estimators.with_forest.grow", interrupt)
+    with nullcontext() if where == "f" else pytest.warns(UserWarning, match="without a forest"):
+        model = regressor().fit(X, y)
+    assert (model.share_, model.gain_, model.forest_) == (0.0, 0.0, None)
+    assert len(fits) == (1 if where == "f" else 2)
+    assert model.predict(X).tobytes() == fits[0].predict(X).tobytes()
+
+
+def test_a_warning_about_names_is_given_once(rng):
+    X, y = jumps(rng)
+    model = regressor().fit(X.drop(columns="c"), y)
+    with pytest.warns(UserWarning, match="feature names") as told:
+        model.predict(X.drop(columns="c").to_numpy())
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"n_jobs": "2"}, {"n_jobs": 0}, {"random_state": "a"}, {"random_state": -1}])
+def test_threads_and_seeds_that_cannot_be_meant_are_refused_at_once(wrong, rng):
+    X, y = jumps(rng, 100)
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} is None"):
+        regressor().set_params(**wrong).fit(X, y)
+
+
+def test_a_fitted_classifier_stays_one(rng):
+    X, y = jumps(rng, 300)
+    model = classifier().fit(X, y > 0)
+    model.set_params(estimator=MonotonicRegressor())
+    assert model.predict_proba(X).shape == (300, 2)
+    assert not is_classifier(WithFreeForest(None))

@@ -112,8 +112,11 @@ def test_a_fit_with_frozen_parameters_goes_on_as_well(tmp_path: Path) -> None:
     with pytest.raises(InterruptedError):
         fitted(model=half_frozen(), checkpoint=tmp_path / "fit", on_epoch=cut)
     assert fitted(model=half_frozen(), checkpoint=tmp_path / "fit").network.digest == straight.network.digest
-    with pytest.raises(CheckpointError, match="optimiser state of parameter 0"):  # all of it is to be trained now
-        fitted(checkpoint=tmp_path / "fit")
+    with pytest.raises(CheckpointError, match="no complete optimiser state of parameter 0"):
+        fitted(checkpoint=tmp_path / "fit")  # all of it is to be trained now
+    fitted(checkpoint=tmp_path / "whole")
+    with pytest.raises(CheckpointError, match="parameter 0, which is frozen now"):
+        fitted(model=half_frozen(), checkpoint=tmp_path / "whole")
 
 
 def test_short_epochs_need_not_all_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,8 @@ def network_of(model: Any) -> FrozenNetwork:
     network = getattr(model, "frozen_", model)
     if not isinstance(network, FrozenNetwork):
         raise InputError(
-            f"radii are proved for a FrozenNetwork or a fitted estimator; got {type(model).__name__}; fit it first."
+            f"radii are proved for a FrozenNetwork or a fitted estimator; got {type(model).__name__}; "
+            f"{'pass its estimator_, which is one.' if hasattr(model, 'estimator_') else 'fit it first.'}"
         )
     return network
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from monolip.certify.certificate import Certificate, certify, require_certifiable
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
 from monolip.estimators._against_data import contradicted
-from monolip.estimators._checks import flag, seconds, share, whole, widths
+from monolip.estimators._checks import flag, seconds, share, threads, whole, widths
 from monolip.estimators._coach import SHORT_OF_TIME, START_KEPT
 from monolip.estimators._facts import Facts, told_members
 from monolip.estimators._fast_inputs import FastInputs
@@ -78,6 +78,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         self._fitted_on = same
         self._adopt(fitted.network, schema, predictor)
         self._n_trained, self._short_of_time = len(fitted.arrays), fitted.short_of_time
+        self._interrupted = fitted.interrupted
         self._know(Facts(fitted.history, fitted.n_iter, _capped(schema, promises)), fitted.held_out)
         return self
 
@@ -88,7 +89,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         return several if several > 1 else max(1, told_members(self.history_))
 
     _n_trained: int | None = None
-    _short_of_time = False
+    _short_of_time = _interrupted = False
 
     def _know(self, facts: Facts, held_out: HeldOut | None = None) -> None:
         """held_out: answers for rows held out that nobody has measured yet."""
@@ -127,6 +128,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         return fitted
 
     def _settings(self) -> Settings:
+        threads(self.n_jobs)
         holdout, auto = share(self.validation_fraction), "'auto'"
         return Settings(
             hidden=widths(self.hidden_layer_sizes),

@@ -22,6 +22,7 @@ __all__ = [
     "numbers",
     "seconds",
     "share",
+    "threads",
     "whole",
     "widths",
 ]
@@ -57,6 +58,12 @@ def seconds(value: Any) -> float | None:
     if value is not None and (not _is_number(value) or not value >= 0.0):
         raise InputError(f"max_time is None or a number of seconds, at least 0; got {value!r}; correct it.")
     return None if value is None else float(value)
+
+
+def threads(value: Any) -> None:
+    """n_jobs."""
+    if value is not None and (not _is_number(value) or value != value // 1 or value == 0 or math.isinf(value)):
+        raise InputError(f"n_jobs is None or a whole number, -1 for all cores, not 0; got {value!r}; correct it.")
 
 
 def flag(name: str, value: Any) -> bool:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import column_or_1d
 
+from monolip.errors import InputError
 from monolip.estimators._targets import read_offsets, read_weights
 
-__all__ = ["Leftover", "best_share", "is_hopeless"]
+__all__ = ["Leftover", "best_share", "is_hopeless", "outputs_of", "read_groups"]
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
 SHARES = (0.25, 0.5, 0.75, 1.0)
 FLATTEST = 0.02  # curvature of the log-loss by which a residual is divided, at least: sure rows would count for all
 FEWEST = 4  # rows of a class in every part
+DOUBT = 2.0  # standard errors: one part of few rows may be unlucky
 
 
 @dataclass(frozen=True)
@@ -31,59 +33,103 @@ class Leftover:
     is_class: bool
 
     @classmethod
-    def of(cls, y: Any, classes: NDArray[Any] | None, sample_weight: Any, offset: Any) -> Leftover:
-        values = column_or_1d(y)
-        values = np.asarray(values if classes is None else values == classes[1], dtype=np.float64)
-        weight, shift = read_weights(sample_weight, len(values)), read_offsets(offset, len(values))
-        ones, nothing = np.ones(len(values)), np.zeros(len(values))
-        found = ones if weight is None else weight, nothing if shift is None else shift
-        return cls(values, *found, classes is not None)
+    def of(cls, f: Any, y: Any, sample_weight: Any, offset: Any) -> Leftover:
+        """What there is to leave over for an estimator that was fitted to it: rows count as they do there."""
+        labels, classes = column_or_1d(y), getattr(f, "classes_", None)
+        weight, shift = read_weights(sample_weight, len(labels)), read_offsets(offset, len(labels))
+        weight = np.ones(len(labels)) if weight is None else weight
+        if classes is not None and f.class_weight is not None:
+            weight = weight * compute_sample_weight(f.class_weight, labels)
+        values = np.asarray(labels if classes is None else labels == classes[1], dtype=np.float64)
+        return cls(values, weight, np.zeros(len(labels)) if shift is None else shift, classes is not None)
 
-    def after(self, f: FloatArray, rows: Rows) -> tuple[FloatArray, FloatArray]:
-        """What f leaves over in some rows, and their weights: of log-odds one Newton step each."""
-        y, f = self.y[rows], f[rows] + self.shift[rows]
+    def at(self, rows: Rows | NDArray[np.bool_]) -> Leftover:
+        """The same of some rows."""
+        return Leftover(self.y[rows], self.weight[rows], self.shift[rows], self.is_class)
+
+    def after(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What f leaves over, and the weights to learn it by: of log-odds one Newton step each."""
+        f = f + self.shift
         if not self.is_class:
-            return y - f, self.weight[rows]
+            return self.y - f, self.weight
         p = 0.5 + 0.5 * np.tanh(0.5 * f)
         curvature = np.maximum(p * (1.0 - p), FLATTEST)
-        return (y - p) / curvature, self.weight[rows] * curvature
+        return (self.y - p) / curvature, self.weight * curvature
 
-    def losses(self, f: FloatArray) -> FloatArray:
-        """Of each row, weighted."""
+    def losses(self, f: FloatArray, unit: float) -> FloatArray:
+        """Of each row, weighted; a square is one of units."""
         f = f + self.shift
-        each = np.logaddexp(0.0, (1.0 - 2.0 * self.y) * f) if self.is_class else np.square(self.y - f)
+        each = np.logaddexp(0.0, (1.0 - 2.0 * self.y) * f) if self.is_class else np.square((self.y - f) / unit)
         return np.asarray(self.weight * each)
 
-    def gains(self, f: FloatArray, g: FloatArray, share: float) -> FloatArray:
-        """What each row gains by that share of g."""
-        return self.losses(f) - self.losses(f + share * g)
+    def gains(self, f: FloatArray, g: FloatArray, shares: tuple[float, ...]) -> tuple[FloatArray, list[FloatArray]]:
+        """The losses without g, and what each row gains by each share of it.
 
-    def parts(self, count: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
-        """(rows kept, rows held out), once for every part; none where there are too few rows to judge by."""
-        fewest = min(np.count_nonzero(self.y), np.count_nonzero(self.y == 0)) if self.is_class else len(self.y)
-        if fewest < FEWEST * count:
-            return iter(())
-        from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
+        Squares are counted in the largest error, so that a target may have any unit.
+        """
+        largest = 1.0 if self.is_class else float(np.abs(self.y - f - self.shift).max(initial=0.0))
+        unit = largest if 0.0 < largest < np.inf else 1.0
+        without = self.losses(f, unit)
+        return without, [without - self.losses(f + share * g, unit) for share in shares]
 
-        kind = StratifiedKFold if self.is_class else KFold
-        return iter(kind(count, shuffle=True, random_state=seed).split(self.y, self.y))
+    def parts(self, cv: Any, groups: NDArray[Any] | None, seed: int) -> list[tuple[Rows, Rows]]:
+        """(rows kept, rows held out), once for every part; none where there are too few rows to judge by.
+
+        cv: a number of parts, or what splits rows as scikit-learn's classes do. groups: rows of one stay together.
+        """
+        if hasattr(cv, "split"):
+            return list(cv.split(self.y, self.y, groups))
+        from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold  # slow to import
+
+        rows = np.flatnonzero(self.weight > 0)  # others tell nothing
+        y, several = self.y[rows], len(rows)
+        if groups is not None:
+            groups = np.unique(groups[rows], return_inverse=True)[1]
+            several = int(groups.max(initial=-1)) + 1
+        fewest = min(np.count_nonzero(y), np.count_nonzero(y == 0)) if self.is_class else several
+        if fewest < FEWEST * cv or several < cv:
+            return []
+        how = {"shuffle": True, "random_state": seed}
+        if groups is None:
+            found = (StratifiedKFold if self.is_class else KFold)(cv, **how).split(y, y)
+        elif self.is_class:
+            found = StratifiedGroupKFold(cv, **how).split(y, y, groups)
+        else:
+            found = GroupKFold(cv).split(y, y, groups)
+        return [(rows[kept], rows[held]) for kept, held in found]
+
+
+def outputs_of(f: Any, X: Any) -> FloatArray:
+    """Of an estimator, in the units that a forest is added in."""
+    return np.asarray(f.decision_function(X) if hasattr(f, "classes_") else f.predict(X))
+
+
+def read_groups(groups: Any, n_rows: int) -> NDArray[Any] | None:
+    """One for each row, or None."""
+    if groups is None:
+        return None
+    found = column_or_1d(groups)
+    if len(found) != n_rows:
+        raise InputError(f"groups name one for each row; got {len(found)} for {n_rows} rows; match them.")
+    return np.asarray(found)
 
 
 def best_share(left: Leftover, f: FloatArray, g: FloatArray) -> tuple[float, float]:
     """(share, part of the loss gained): the share of g with the least loss, if that is no chance; else nothing."""
-    found = {share: left.gains(f, g, share) for share in SHARES}
-    share = max(found, key=lambda s: float(found[s].sum()))
-    if not float(found[share].sum()) > _standard_error(found[share]):  # or it is no number
+    without, found = left.gains(f, g, SHARES)
+    sums = [float(gain.sum()) for gain in found]
+    best = int(np.argmax(sums))
+    if not sums[best] > _standard_error(found[best]):  # or it is no number
         return 0.0, 0.0
-    return share, float(found[share].sum() / left.losses(f).sum())
+    return SHARES[best], sums[best] / float(without.sum())
 
 
-def is_hopeless(left: Leftover, f: FloatArray, g: FloatArray, rows: Rows) -> bool:
+def is_hopeless(left: Leftover, f: FloatArray, g: FloatArray) -> bool:
     """Whether these rows alone say that even the least share of g does harm."""
-    gain = left.gains(f, g, SHARES[0])[rows]
-    return float(gain.sum()) < -2.0 * _standard_error(gain)  # one part of few rows may be unlucky
+    _, (gain,) = left.gains(f, g, SHARES[:1])
+    return float(gain.sum()) < -DOUBT * _standard_error(gain)
 
 
 def _standard_error(gain: FloatArray) -> float:
     """Of the sum."""
-    return float(np.std(gain) * np.sqrt(len(gain)))
+    return float(np.std(gain) * np.sqrt(len(gain))) if len(gain) else 0.0

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from monolip.errors import InputError
+
 __all__ = ["first_number"]
 
 _MOST = 2**31 - 1
@@ -24,7 +26,13 @@ def first_number(random_state: Any) -> int:
     True
     """
     if type(random_state) is not int or not 0 <= random_state < 2**32:
-        return int(check_random_state(random_state).randint(_MOST))
+        try:
+            return int(check_random_state(random_state).randint(_MOST))
+        except (ValueError, TypeError):
+            raise InputError(
+                "random_state is None, a whole number from 0 to 2^32 - 1 or a numpy.random.RandomState; got "
+                f"{random_state!r}; pass one of them."
+            ) from None
     if not hasattr(_threads, "generator"):
         _threads.generator = np.random.RandomState(0)
     _threads.generator.seed(random_state)

@@ -2,40 +2,54 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from monolip.errors import InputError
-from monolip.estimators._checks import whole
+from monolip.estimators._checks import threads, whole
+from monolip.estimators._forest import Forest, grow
 from monolip.estimators._free_columns import FreeColumns, free_places
-from monolip.estimators._leftover import Leftover, best_share, is_hopeless
+from monolip.estimators._leftover import Leftover, best_share, is_hopeless, outputs_of, read_groups
 from monolip.estimators._promises import read_promises
 from monolip.estimators._schema import table_like
 from monolip.estimators._seed import first_number
 from monolip.estimators._tables import RawTable, read_table
-from monolip.estimators._targets import read_offsets
+from monolip.estimators._targets import read_offsets, read_weights
 from monolip.estimators.classifier import MonotonicClassifier
 from monolip.estimators.regressor import MonotonicRegressor
+from monolip.estimators.threshold import Threshold, choose_threshold
 
 __all__ = ["WithFreeForest"]
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
-MOST_ROWS = 65_536  # that a tree grows on
+Parts = list[tuple[Rows, Rows]]
 _OF_F = frozenset({"classes_", "n_features_in_", "feature_names_in_"})  # true of the sum as well
 _OF_F_ALONE = frozenset({
     "calibration", "calibration_", "certificate_", "fit_stream", "frozen_", "model_columns", "predict_stream",
-    "recalibrate", "save", "slopes_", "threshold", "to_torch",
+    "from_torch", "history_", "load", "n_iter_", "recalibrate", "save", "slopes_", "to_torch",
 })  # fmt: skip
 
 
 def _classifies(model: WithFreeForest) -> bool:
-    return isinstance(model.estimator, MonotonicClassifier)
+    return isinstance(model.__dict__.get("estimator_", model.estimator), MonotonicClassifier)
+
+
+def _has_many_classes(y: Any) -> bool:
+    """Of a target that is not one of classes the estimator tells."""
+    with warnings.catch_warnings(), suppress(ValueError, TypeError):
+        warnings.simplefilter("ignore")
+        return str(type_of_target(y)) == "multiclass"
+    return False
 
 
 class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -45,18 +59,20 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     ExtraTreesRegressor) learns what f leaves over, from the features without direction, interval or cap, and
     cross-validation decides how much of it is added: nothing, where rows held out gain nothing. What is given up: the
     slope bounds of the free features (a forest jumps), and files, exports and certificates of the sum; those of
-    `estimator_` speak of f alone.
+    `estimator_` speak of f alone. Where rows belong together (of one customer, or copies), say so by `fit(groups=)`: a
+    forest learns them by heart, and parts that tear them apart take that for a gain.
 
     Args:
         estimator: a MonotonicRegressor (loss squared_error) or a MonotonicClassifier (two classes), fitted or not.
         n_trees, min_samples_leaf: of the forest.
-        cv: parts of the rows; everything is fitted without each of them once, to choose the share (a part on which a
-            forest does harm ends that).
+        cv: parts of the rows, or a splitter of scikit-learn's; everything is fitted without each part once, to choose
+            the share (a part on which a forest clearly does harm ends that).
         n_jobs: threads of the forest. random_state: a seed for forest and parts; the estimator has its own.
 
     Attributes:
-        estimator_: f. forest_: g, None where nothing of it is added. share_: of g, 0 to 1.
-        gain_: part of the loss that rows held out gained by it.
+        estimator_: f. forest_: g (forest_.forest is scikit-learn's), None where nothing of it is added.
+        share_: of g, 0 to 1.
+        gain_: part of the loss (squared error, log-loss) that rows held out gained by it; of all shares tried the best.
         free_features_: names of the features that g sees; they carry no promise. The slopes of all others are those in
             estimator_.slopes_.
         classes_, n_features_in_, feature_names_in_: those of f.
@@ -64,7 +80,7 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     Examples:
         >>> rng = np.random.default_rng(0)
         >>> X = rng.uniform(size=(600, 2))
-        >>> y = X[:, 0] + np.floor(40 * X[:, 1]) % 3  # jumps forty times
+        >>> y = X[:, 0] + np.floor(40 * X[:, 1]) % 3  # forty stretches, up and down
         >>> model = WithFreeForest(MonotonicRegressor(monotonic_cst=[1, 0], random_state=0), random_state=0).fit(X, y)
         >>> model.free_features_, model.share_, model.gain_ > 0.1
         (('x1',), 1.0, True)
@@ -81,94 +97,125 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
-        """Fit f to all rows, and a forest to what it leaves over, where parts held out say that it is worth adding."""
-        parts, seed = self._check(), first_number(self.random_state)
-        f = clone(self.estimator).fit(X, y, sample_weight, offset)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None) -> Self:
+        """Fit f to all rows, and a forest to what it leaves over, where parts held out say that it is worth adding.
+
+        groups: (n,), rows of one group are never torn apart when the share is chosen. Ctrl-C ends it with f alone.
+        """
+        self._check(y)
+        seed, f = first_number(self.random_state), self._fitted(X, y, sample_weight, offset)
         classes = getattr(f, "classes_", None)
-        if classes is not None and len(classes) > 2:
-            raise InputError(
-                f"Only binary classification is supported with a forest; got {len(classes)} classes; fit the estimator."
-            )
         places = free_places(read_promises(f._schema, f.monotonic_cst, f.slopes, f.max_slope, f.missing, classes))
         table = read_table(X)
-        columns = FreeColumns.learn(table, f._schema, places)
-        left, free = Leftover.of(y, classes, sample_weight, offset), columns.encode(table)
-        share, gain = self._judge(table, y, left, free, parts, seed) if places else (0.0, 0.0)
-        every = np.arange(len(free))
-        self.forest_ = self._grow(free, left, self._outputs(f, X), every, seed) if share else None
-        self.estimator_, self._columns, self.share_, self.gain_ = f, columns, share, gain
+        columns, left = FreeColumns.learn(table, f._schema, places), Leftover.of(f, y, sample_weight, offset)
+        free, groups = columns.encode(table), read_groups(groups, table.n_rows)
+        share, gain, forest = 0.0, 0.0, None
+        try:
+            if places and not f._interrupted:
+                share, gain = self._judge(table, y, sample_weight, left, free, left.parts(self.cv, groups, seed), seed)
+            if share:
+                forest = self._grow(free, left, outputs_of(f, table), seed)
+        except KeyboardInterrupt:
+            share, gain = 0.0, 0.0
+            warnings.warn("fit was interrupted; the model is the estimator alone, without a forest", stacklevel=2)
+        self.estimator_, self.forest_, self._columns, self.share_, self.gain_ = f, forest, columns, share, gain
         self.free_features_ = tuple(f._schema.names[j] for j in places)
+        if not places:
+            warnings.warn("something is promised of every feature, so there is none for a forest", stacklevel=2)
         return self
 
-    def _check(self) -> int:
-        """The number of parts; what cannot be meant is refused before anything is fitted."""
+    def _check(self, y: Any) -> None:
+        """What cannot be meant is refused before anything is fitted."""
         if not isinstance(self.estimator, MonotonicRegressor | MonotonicClassifier):
             raise InputError(
                 "a forest is added to a MonotonicRegressor or a MonotonicClassifier; got "
                 f"{type(self.estimator).__name__}; pass one of them."
             )
-        loss = getattr(self.estimator, "loss", "squared_error")
-        if loss != "squared_error":
-            raise InputError(f"a forest learns what squared_error leaves over; got loss={loss!r}; fit it alone.")
+        loss: Any = getattr(self.estimator, "loss", "squared_error")
+        if not isinstance(loss, str) or loss != "squared_error":
+            raise InputError(
+                f"a forest learns what squared_error leaves over; got loss={loss!r}; choose that loss, or leave the "
+                "forest out."
+            )
         whole("n_trees", self.n_trees, 1)
         whole("min_samples_leaf", self.min_samples_leaf, 1)
-        return whole("cv", self.cv, 2)
+        threads(self.n_jobs)
+        cv: Any = self.cv
+        if isinstance(cv, str) or not hasattr(cv, "split"):
+            whole("cv", cv, 2, "a splitter of scikit-learn's")
+        if isinstance(self.estimator, MonotonicClassifier) and _has_many_classes(y):
+            raise InputError(
+                f"Only binary classification is supported with a forest; got {len(np.unique(y))} classes; fit the "
+                "estimator without one, or one class against the others."
+            )
+
+    def _fitted(self, *data: Any) -> Any:
+        """f of all rows; its warnings point to who called `fit`."""
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            f = clone(self.estimator).fit(*data)
+        for one in told:
+            warnings.warn(one.message, one.category, stacklevel=3)
+        return f
 
     def _judge(
-        self, table: RawTable, y: Any, left: Leftover, free: NDArray[np.float32], parts: int, seed: int
-    ) -> tuple[float, float]:
+        self, table: RawTable, y: Any, sample_weight: Any, left: Leftover, free: NDArray[np.float32], parts: Parts,
+        seed: int,
+    ) -> tuple[float, float]:  # fmt: skip
         """(share, gain): f and forest are fitted without each part, whose rows then say what the forest is worth."""
-        labels, fs, gs = column_or_1d(y), np.zeros(len(free)), np.zeros(len(free))
-        for kept, held in left.parts(parts, seed):
-            f = clone(self.estimator).fit(table.take(kept), labels[kept], left.weight[kept], left.shift[kept])
-            outputs = self._outputs(f, table)
-            fs[held], gs[held] = outputs[held], self._grow(free, left, outputs, kept, seed).predict(free[held])
-            if is_hopeless(left, fs, gs, held):
+        labels, given = column_or_1d(y), read_weights(sample_weight, table.n_rows)
+        fs, gs, asked = np.zeros(len(free)), np.zeros(len(free)), np.zeros(len(free), bool)
+        for kept, held in parts:
+            weight = None if given is None else given[kept]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the fit of all rows has told
+                f = clone(self.estimator).fit(table.take(kept), labels[kept], weight, left.shift[kept])
+            if f._interrupted:
+                raise KeyboardInterrupt
+            f_all = outputs_of(f, table)
+            fs[held] = f_all[held]
+            gs[held] = self._grow(free[kept], left.at(kept), f_all[kept], seed).predict(free[held])
+            asked[held] = True
+            if is_hopeless(left.at(held), fs[held], gs[held]):
                 return 0.0, 0.0
-        return best_share(left, fs, gs)  # where there were no parts, nothing is gained by a forest of zeros
+        return best_share(left.at(asked), fs[asked], gs[asked])
 
-    def _grow(self, free: NDArray[np.float32], left: Leftover, f: FloatArray, rows: Rows, seed: int) -> Any:
-        from sklearn.ensemble import ExtraTreesRegressor
+    def _grow(self, free: NDArray[np.float32], left: Leftover, f: FloatArray, seed: int) -> Forest:
+        return grow(free, *left.after(f), int(self.n_trees), int(self.min_samples_leaf), self.n_jobs, seed)
 
-        many = len(rows) > MOST_ROWS
-        forest = ExtraTreesRegressor(
-            int(self.n_trees), min_samples_leaf=int(self.min_samples_leaf), bootstrap=many,
-            max_samples=MOST_ROWS if many else None, n_jobs=self.n_jobs, random_state=seed,
-        )  # fmt: skip
-        return forest.fit(free[rows], *left.after(f, rows))
-
-    @staticmethod
-    def _outputs(f: Any, X: Any) -> FloatArray:
-        """Of the estimator alone, in the units that are added."""
-        return np.asarray(f.decision_function(X) if hasattr(f, "classes_") else f.predict(X))
-
-    def _shift(self, X: Any, offset: Any) -> Any:
-        """What is added to f in every row."""
+    def _read(self, X: Any, offset: Any) -> tuple[Any, Any]:
+        """The table, and what is added to f in every row."""
         check_is_fitted(self, "estimator_")
         if self.forest_ is None:
-            return offset
-        table = table_like(X, self.estimator_._schema, type(self).__name__)
+            return X, offset
+        schema = self.estimator_._schema
+        table = replace(table_like(X, schema, type(self).__name__), named=schema.named)  # f would tell again
         own = self.share_ * self.forest_.predict(self._columns.encode(table))
         given = read_offsets(offset, table.n_rows)
-        return own if given is None else own + given
+        return table, own if given is None else own + given
 
     def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Numbers, or the most probable class; shape (n,)."""
-        shift = self._shift(X, offset)
-        return np.asarray(self.estimator_.predict(X, offset=shift))
+        table, shift = self._read(X, offset)
+        return np.asarray(self.estimator_.predict(table, shift))
 
     @available_if(_classifies)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, offset: Any = None) -> FloatArray:
         """Probabilities, shape (n, 2), each monotone bit for bit where that is promised."""
-        shift = self._shift(X, offset)
-        return np.asarray(self.estimator_.predict_proba(X, offset=shift))
+        table, shift = self._read(X, offset)
+        return np.asarray(self.estimator_.predict_proba(table, shift))
 
     @available_if(_classifies)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
         """Log-odds of the second class, shape (n,)."""
-        shift = self._shift(X, offset)
-        return np.asarray(self.estimator_.decision_function(X, offset=shift))
+        table, shift = self._read(X, offset)
+        return np.asarray(self.estimator_.decision_function(table, shift))
+
+    @available_if(_classifies)  # type: ignore[untyped-decorator]
+    def threshold(self, X: Any, y: Any = None, **target: Any) -> Threshold:
+        """The threshold on decision_function for rate=, recall= or efficiency= (see choose_threshold)."""
+        positive = None if y is None else column_or_1d(y) == self.classes_[1]
+        return choose_threshold(self.decision_function(X), positive, **target)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of a classifier, R^2 of a regressor."""
@@ -182,13 +229,16 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return getattr(self.estimator_, name)
         words = f"{type(self).__name__!r} object has no attribute {name!r}"
         if name in _OF_F_ALONE:
-            words += f": a forest has no slopes, files or exports; estimator_.{name} is that of f alone, without it"
+            words += f", which only f has: estimator_.{name} is that of f alone, without the forest"
         raise AttributeError(words)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
 
-        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags = super().__sklearn_tags__()
+        if not isinstance(self.estimator, BaseEstimator):  # fit refuses it
+            return tags
+        own = get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "input_tags", "target_tags"):
             setattr(tags, name, getattr(own, name))
         if tags.classifier_tags is not None:

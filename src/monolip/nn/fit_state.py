@@ -87,7 +87,9 @@ def _load_optimiser(optimiser: Any, tensors: dict[str, Tensor]) -> None:
         state.setdefault(int(number), {})[entry] = value
     parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
     for k, parameter in enumerate(parameters):
-        if not parameter.requires_grad and k not in state:  # it is not trained
+        if not parameter.requires_grad:
+            if k in state:
+                raise KeyError(f"optimiser state of parameter {k}, which is frozen now")
             continue
         if set(state.get(k, {})) != {"step", "exp_avg", "exp_avg_sq"}:
             raise KeyError(f"no complete optimiser state of parameter {k}")

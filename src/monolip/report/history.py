@@ -31,7 +31,8 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
     if not isinstance(model, MonotonicBase) or not hasattr(model, "history_"):
         raise InputError(
             "plot_history draws a fitted MonotonicRegressor or MonotonicClassifier; got "
-            f"{type(model).__name__}{'' if not isinstance(model, MonotonicBase) else ', not fitted'}; fit it first."
+            f"{type(model).__name__}{'' if not isinstance(model, MonotonicBase) else ', not fitted'}; "
+            f"{'pass its estimator_.' if hasattr(model, 'estimator_') else 'fit it first.'}"
         )
     stream = [entry for entry in model.history_ if "stream_rows" in entry]
     if stream and axis is None:
