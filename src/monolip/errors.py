@@ -84,8 +84,9 @@ class InputError(MonolipError, ValueError):
 class MissingExtraError(MonolipError, ImportError):
     """An optional dependency that is not installed; the message is the line that installs it."""
 
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f'this needs {package}, which is not installed; run: pip install "monolip[{extra}]"')
+    def __init__(self, package: str, extra: str, install: str | None = None) -> None:
+        run = install or f'pip install "monolip[{extra}]"'
+        super().__init__(f"this needs {package}, which is not installed; run: {run}")
 
 
 class PromiseWarning(UserWarning):

@@ -68,6 +68,7 @@ WRONG = [  # words, exit code, what the line says
     (["fit", "absent.csv", "-t", "y"], 3, "'absent.csv', which does not"),
     (["fit", ".", "-t", "y"], 3, "bytes.csv, whose rows would be left out"),
     (["fit", "header.csv", "twice.csv", "-t", "y"], 2, "one quoted pattern ('data/*.parquet') or their folder"),
+    (["export", "c", "model.safetensors"], 2, "a format is an option: monolip export MODEL --format c"),
     (["fit", "empty.csv", "-t", "y"], 3, "is empty"),
     (["fit", "header.csv", "-t", "y"], 3, "a header with 3 columns only"),
     (["fit", "twice.csv", "-t", "y"], 3, "has 'a' 2 times"),

@@ -63,6 +63,18 @@ def test_noise_that_ends_a_fit_early_leaves_a_full_bar_and_a_line(rng, capsys):
     assert "additive start" not in capsys.readouterr().err
 
 
+def test_a_pass_that_has_not_begun_leaves_a_full_bar_as_well(rng):
+    model = MonotonicRegressor(n_estimators=1, max_iter=1, random_state=0).fit(
+        rng.normal(size=(60, 1)), np.arange(60.0)
+    )
+    bar = FitBar()
+    bar.wanted = True
+    with bar:
+        bar.stage("judging", 0, 0)
+        bar.settle(model)
+        assert bar.bar.tasks[0].percentage == 100
+
+
 def test_a_bar_in_a_pipe_is_none(rng):
     with FitBar() as bar:
         bar.update(None, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from monolip.errors import InputError
+from monolip.errors import InputError, MissingExtraError
 from monolip.report import comparing, comparing_models
 from monolip.report.comparing import compare
 from monolip.report.comparing_models import PEERS, USUAL, read_matrix
@@ -100,9 +100,12 @@ def test_directions_that_name_a_class_are_turned_for_trees():
 def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr(comparing_models, "find_spec", lambda name: None)
     X, y = table(60)
-    found = compare(X, y, classification=False, n_folds=2, models=["LightGBM", "XGBoost", "CatBoost"])
-    assert found.missing == {name: f"pip install {name.lower()}" for name in ("LightGBM", "XGBoost", "CatBoost")}
-    assert set(found.scores) == {"monolip"}
+    absent = ["LightGBM", "XGBoost", "CatBoost"]
+    found = compare(X, y, classification=False, n_folds=2, models=[*absent, "HistGradientBoosting"])
+    assert found.missing == {name: f"pip install {name.lower()}" for name in absent}
+    assert set(found.scores) == {"monolip", "HistGradientBoosting"}
+    with pytest.raises(MissingExtraError, match=r"needs LightGBM and CatBoost, .*; run: pip install lightgbm catboost"):
+        compare(X, y, classification=False, n_folds=2, models=["LightGBM", "CatBoost"])  # with nobody
 
 
 def test_what_cannot_be_compared_is_refused():

@@ -58,6 +58,8 @@ def explain_error(error: BaseException, verb: str | None) -> tuple[Exit, str]:
         line = one_line(error.format_message()).rstrip(".;")
         if verb in ("fit", "predict") and "unexpected extra argument" in line:  # the shell opened a pattern
             line += "; several files are one quoted pattern ('data/*.parquet') or their folder"
+        if verb == "export" and "unexpected extra argument" in line:
+            line += "; a format is an option: monolip export MODEL --format c"
         return Exit.USAGE, f"{line}; see {place}"
     if isinstance(error, MissingExtraError):
         return Exit.MISSING, one_line(error)

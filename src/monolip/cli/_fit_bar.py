@@ -56,9 +56,8 @@ class FitBar:
         from monolip.estimators._facts import stays_at_start
 
         with self.lock:
-            total = self.bar.tasks[0].total
-            if total is not None:
-                self.bar.update(self.task, description="trained", completed=total, more="")
+            total = self.bar.tasks[0].total or 1  # of a pass that has not begun nothing is known
+            self.bar.update(self.task, description="trained", total=total, completed=total, more="")
             if self.round and stays_at_start(model.frozen_):
                 self.bar.console.print(START_KEPT, highlight=False)
 

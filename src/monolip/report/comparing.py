@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.errors import InputError
+from monolip.errors import InputError, MissingExtraError
 from monolip.report.comparing_models import PEERS, USUAL, Matrix, missing_package, read_matrix
 from monolip.report.comparing_scores import scores_of
 from monolip.rounding import score_text
@@ -66,7 +66,7 @@ def compare(
         monotonic_cst: {feature: +1 or -1}, as MonotonicClassifier takes it; trees get the same directions.
         classification: whether y is classes.
         models: of LightGBM, XGBoost, HistGradientBoosting, CatBoost; None: the first three. Those not installed are
-            named in `missing`.
+            named in `missing`; where nobody that was named is installed, that is an error.
         categorical: names of columns that are categories. parameters: further ones of our estimator.
         on_progress: called with (done, total, what) before every fit.
     """
@@ -77,6 +77,9 @@ def compare(
     labels, target = _target(y, classification)
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
     absent = {name: line for name in asked if (line := missing_package(name)) is not None}
+    if models is not None and asked and len(absent) == len(asked):  # a comparison with nobody
+        packages = [line.removeprefix("pip install ") for line in absent.values()]
+        raise MissingExtraError(" and ".join(absent), "", f"pip install {' '.join(packages)}")
     names = [OURS, *(name for name in asked if name not in absent)]
     frame = nw.from_native(X, eager_only=True)
     plain = _second_class(monotonic_cst, labels)
