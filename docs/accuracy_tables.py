@@ -268,7 +268,7 @@ def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None
         axes.plot(x, y, "o", color="#1b7f5c" if y < 1 else "#c0392b", ms=5)
     axes.set_xscale("log", base=2)
     axes.set(xlabel="fit time: monolip / one LightGBM fit", ylabel="error: monolip / searched LightGBM")
-    axes.set_title("One point a data set; left: faster than one fit, below (green): more accurate than the search", fontsize=9)
+    axes.set_title("Data sets; left: faster than one fit, below (green): more accurate than the search", fontsize=9)
     axes.margins(0.12)
     axes.set_xlim(left=0.45 * min(x for x, _ in points.values()))
     axes.xaxis.set_major_formatter("{x:g}")
