@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from copy import copy
 from os import PathLike
 from typing import Any, Self
@@ -24,6 +25,7 @@ from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fineness import MOST_BINS
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
 from monolip.estimators._held_out import HeldOut
+from monolip.estimators._left_out import LeftOut
 from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import Display
@@ -53,6 +55,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     """Not for users: MonotonicRegressor and MonotonicClassifier."""
 
     _certificate: Certificate | None = None
+    _on_left_out: Callable[[LeftOut], None] | None = None  # of who fits it and wants to see them
 
     def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
         schema = learn_schema(table, self.categorical_features)
@@ -63,7 +66,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         before = self._to_continue(schema, asked, same)
         with Display(self.verbose) as display:
             shown = display.update if display.wanted else None
-            fitted = fit_network(table, schema, promises, target, settings, shown, before)
+            fitted = fit_network(table, schema, promises, target, settings, shown, before, self._on_left_out)
             if fitted.chosen.rung == 0 and any(entry["holdout_loss"] for entry in fitted.history):
                 display.say(f"fit: {START_KEPT}")
         if fitted.interrupted:

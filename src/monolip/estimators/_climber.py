@@ -12,20 +12,22 @@ from numpy.typing import NDArray
 from monolip.engine.anchored import Anchored
 from monolip.engine.trainer import NetworkArrays
 
-__all__ = ["Chosen", "Climber", "Hands", "Rung", "Used", "deal_folds", "plainest"]
+__all__ = ["RATE", "Chosen", "Climber", "Hands", "Rung", "Used", "deal_folds", "plainest"]
 
 FloatArray = NDArray[np.float64]
 
+RATE = 0.16  # of slopes
 USUAL_STRENGTH = 30.0  # of the ridge penalty of an additive start
 SURE = 0.5  # standard errors: less does not tell two strengths apart
 
 
 @dataclass(frozen=True)
 class Rung:
-    """Steps, and the slope decay they are made under."""
+    """Steps, the slope decay they are made under, and the rate of slopes."""
 
     steps: int
     decay: float
+    rate: float = RATE
 
 
 class Used(NamedTuple):

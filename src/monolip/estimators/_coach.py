@@ -18,7 +18,6 @@ from monolip.estimators._training import Job, entry, run_jobs
 __all__ = ["SHORT_OF_TIME", "START_KEPT", "Coach"]
 
 STEEP, FLAT = 2.0, 0.3  # slopes of the first layer before training, from zero and around an additive start
-RATE = 0.16
 SHORT_OF_TIME = "{} cut training short; with more time the model may be better"
 START_KEPT = "training did not beat the additive start on rows held out, so that is kept"
 
@@ -102,7 +101,7 @@ class Coach:
         options = TrainingOptions(
             n_steps=rung.steps,
             batch_size=self.batch_size,
-            slope_rate=RATE,
+            slope_rate=rung.rate,
             slope_decay=rung.decay,
             initial_slope=STEEP if climber.anchored.start is None else FLAT,
             n_snapshots=1,

@@ -19,6 +19,7 @@ from monolip.estimators._facts import staying_members
 from monolip.estimators._freezing import freeze
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._joining import followers
+from monolip.estimators._left_out import LeftOut
 from monolip.estimators._misfit import Misfit
 from monolip.estimators._one_blas_thread import one_blas_thread
 from monolip.estimators._preparing import learn_inputs, make_problem, penalties
@@ -75,12 +76,14 @@ class Fitted:
 def fit_network(
     table: RawTable, schema: Schema, promises: Promises, target: Target, settings: Settings,
     on_progress: Callable[..., None] | None = None, before: Fitted | None = None,
+    on_left_out: Callable[[LeftOut], None] | None = None,
 ) -> Fitted:  # fmt: skip
-    """before: a fit on the same data whose members are kept (warm start)."""
+    """before: a fit on the same data whose members are kept (warm start). on_left_out: is shown what members say about
+    the rows they held out."""
     started = time.perf_counter()
     rng = np.random.default_rng(settings.seed)
     shared = definition(promises, target, settings)
-    table, target = rows_that_count(table, target, rng)
+    table, target, rows = rows_that_count(table, target, rng)
     coach = make_coach(len(target.y), settings, started, on_progress)
     folds = make_folds(target, settings, rng)  # all paths of a fit hold out the same rows
 
@@ -105,6 +108,8 @@ def fit_network(
             inputs, boxes, recipe = make(before.network.inputs)
             chosen, kept = before.chosen, before.arrays
             climbers = followers(recipe, chosen, len(kept))
+    if on_left_out is not None:
+        on_left_out(LeftOut(recipe.problem, climbers, chosen.rung, target, rows))
     arrays = (*kept, *(climber.result(chosen.rung) for climber in climbers))
     network = freeze(
         arrays, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift

@@ -1,14 +1,19 @@
-"""A forest whose trees are added up in one order: the same row gives the same bits with any number of threads."""
+"""A forest over free columns, as data: arrays of nodes that anybody can read, and the same bits for any threads."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-__all__ = ["Forest", "grow"]
+from monolip.engine.extra_trees import Tree, grow_trees, sum_of_trees
+
+__all__ = ["Forest", "FreeRows", "Grower"]
 
 FloatArray = NDArray[np.float64]
 MOST_ROWS = 65_536  # that a tree grows on
@@ -16,30 +21,82 @@ MOST_ROWS = 65_536  # that a tree grows on
 
 @dataclass(frozen=True)
 class Forest:
-    """unit: what the trees were taught in; scikit-learn's take differences of 1e-8 for none."""
+    """trees: thresholds are numbers as `FreeColumns.encode` gives them, the forest is the sum of all values reached."""
 
-    forest: Any
-    unit: float
+    trees: tuple[Tree, ...]
+    n_features: int
 
-    def predict(self, x: NDArray[np.float32]) -> FloatArray:
-        """Shape (n, features) -> (n,)."""
-        total = np.zeros(len(x))
-        for tree in self.forest.estimators_:  # its own sum is in the order in which threads come to their end
-            total += tree.predict(x, check_input=False)
-        return total * (self.unit / len(self.forest.estimators_))
+    def predict(self, x: FloatArray) -> FloatArray:
+        """Shape (n, features) -> (n,); trees are added up in their order."""
+        return sum_of_trees(self.trees, np.ascontiguousarray(x))
+
+    def spread(self, x: FloatArray, g: FloatArray) -> FloatArray:
+        """Variance of its trees around their mean g, row by row, as that of one tree; 0 of a single tree."""
+        n, squares = len(self.trees), np.zeros(len(x))
+        for tree in self.trees:
+            squares += np.square(n * sum_of_trees([tree], x) - g)
+        return squares / max(1, n - 1)
 
 
-def grow(
-    x: NDArray[np.float32], y: FloatArray, weight: FloatArray, n_trees: int, min_samples_leaf: int, n_jobs: Any,
-    seed: int,
-) -> Forest:  # fmt: skip
-    """y: what is left over, in any unit."""
-    from sklearn.ensemble import ExtraTreesRegressor  # slow to import
+class FreeRows:
+    """Training rows as trees need them: x, (n, d) numbers, and their ranks in each column, found once for all trees."""
 
-    many, largest = len(x) > MOST_ROWS, float(np.abs(y).max(initial=0.0)) or 1.0
-    unit = largest * float(np.sqrt(np.mean(np.square(y / largest)))) or 1.0
-    forest = ExtraTreesRegressor(
-        n_trees, min_samples_leaf=min_samples_leaf, bootstrap=many, max_samples=MOST_ROWS if many else None,
-        n_jobs=n_jobs, random_state=seed,
-    )  # fmt: skip
-    return Forest(forest.fit(x, y / unit, weight / weight.max()), unit)
+    def __init__(self, x: FloatArray) -> None:
+        self.x = x
+
+    @cached_property
+    def _ranked(self) -> tuple[NDArray[np.int32], FloatArray, NDArray[np.int64]]:
+        """Ranks; what lies before each of them, one column after the other; where a column begins."""
+        ranks, before = np.empty(self.x.shape, np.int32), []
+        for j in range(self.x.shape[1]):
+            known, ranks[:, j] = np.unique(self.x[:, j], return_inverse=True)
+            before.append(_between(known))
+        return ranks, np.concatenate(before), np.cumsum([0, *map(len, before)])
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        return self._ranked[0]
+
+    def forest(self, trees: Sequence[Tree], unit: float) -> Forest:
+        """Of trees that were grown on ranks, and taught what is left over in this unit: their mean."""
+        _, before, starts = self._ranked
+        found = []
+        for tree in trees:
+            threshold = np.where(tree.feature < 0, 0.0, before[starts[np.maximum(tree.feature, 0)] + tree.threshold])
+            found.append(tree._replace(threshold=threshold, value=tree.value * (unit / len(trees))))
+        return Forest(tuple(found), self.x.shape[1])
+
+
+def _between(known: FloatArray) -> FloatArray:
+    """A number between each known one and the one before it, which is smaller; the first has none before it."""
+    before, after = known[:-1], known[1:]
+    middle = before / 2 + after / 2  # a sum could overflow
+    middle = np.where((before < middle) & (middle <= after), middle, after)
+    middle[np.isneginf(before)] = np.finfo(np.float64).min  # what is missing is on one side, all numbers on the other
+    return np.concatenate([known[:1], middle])
+
+
+class Grower:
+    """Grows the trees of one forest, some at a time. rows: of the table, to learn y from, in any unit.
+
+    Trees of the same seed are the same whether they are grown at once or one after the other.
+    """
+
+    def __init__(
+        self, free: FreeRows, rows: NDArray[np.int64] | slice, y: FloatArray, weight: FloatArray, min_leaf: int,
+        n_jobs: Any, seed: int,
+    ) -> None:  # fmt: skip
+        self.free, self.weight, self.min_leaf = free, weight / weight.max(), min_leaf
+        self.ranks = np.ascontiguousarray(free.ranks[rows])
+        largest = float(np.abs(y).max(initial=0.0)) or 1.0
+        self.unit = largest * float(np.sqrt(np.mean(np.square(y / largest)))) or 1.0
+        self.y, self.n_threads, self.seed = y / self.unit, effective_n_jobs(n_jobs), seed
+        self.trees: list[Tree] = []
+
+    def forest(self, n_trees: int) -> Forest:
+        """Of so many trees; those that are missing are grown."""
+        seeds = [int(s) for s in np.random.SeedSequence(self.seed).generate_state(n_trees, np.uint64)]
+        self.trees += grow_trees(
+            self.ranks, self.y, self.weight, seeds[len(self.trees) :], self.min_leaf, MOST_ROWS, self.n_threads
+        )
+        return self.free.forest(self.trees[:n_trees], self.unit)

@@ -1,7 +1,4 @@
-"""Columns as a forest sees them: ranks of numbers and numbers of categories, so that no value is too large for float32.
-
-A split needs an order only, and a rank keeps it whatever the unit is: 1e300 is as good as 3.
-"""
+"""Columns as a forest sees them: numbers as they are, categories by their numbers, and what is missing below all."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from monolip.input_columns import is_missing, plain_label
 
 __all__ = ["FreeColumns", "free_places"]
 
-MISSING = -1.0  # below all ranks and numbers
+MISSING = -np.inf
 
 
 def free_places(promises: Promises) -> list[int]:
@@ -30,20 +27,15 @@ def free_places(promises: Promises) -> list[int]:
     return [int(j) for j in np.flatnonzero(free) if j not in promises.intervals]
 
 
-def _ranks(x: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Among distinct numbers in order; between two of them halfway."""
-    return np.asarray(0.5 * (known.searchsorted(x, "left") + known.searchsorted(x, "right")))
-
-
 @dataclass(frozen=True)
 class _Column:
-    """known: distinct numbers in order, or the numbers of labels. missing: of a value that is not there.
+    """labels: their numbers; None: a column of numbers. missing: what a value counts as that is not there.
 
     Where none was missing in training, that is the middle one, or the most frequent; a label never seen is taken for
-    the most frequent one as well.
+    the most frequent one as well (`unknown`).
     """
 
-    known: NDArray[np.float64] | dict[Any, int]
+    labels: dict[Any, int] | None
     missing: float
     unknown: float
 
@@ -51,9 +43,9 @@ class _Column:
     def learn(cls, column: RawColumn, categories: tuple[Any, ...] | None) -> _Column:
         if categories is None:
             gone = np.isnan(column.values)
-            known = np.unique(column.values[~gone])
-            middle = float(np.median(_ranks(column.values[~gone], known))) if len(known) else MISSING
-            return cls(known, MISSING if gone.any() else middle, MISSING)
+            if gone.any():
+                return cls(None, MISSING, MISSING)
+            return cls(None, float(np.quantile(column.values, 0.5, method="lower")), MISSING)
         labels = {label: number for number, label in enumerate(categories)}
         distinct, number = column.factors
         counts = np.bincount(number, minlength=len(distinct))
@@ -65,15 +57,16 @@ class _Column:
         return cls(labels, MISSING if gone_too else usual, usual)
 
     def encode(self, column: RawColumn) -> NDArray[np.float64]:
-        if isinstance(self.known, dict):
+        if self.labels is not None:
             distinct, number = column.factors
             return np.array([self._number(label) for label in distinct], dtype=np.float64)[number]
         refuse_labels(column)
-        return np.where(np.isnan(column.values), self.missing, _ranks(column.values, self.known))
+        values = np.maximum(column.values, np.finfo(np.float64).min)  # minus infinity is a number here
+        return np.where(np.isnan(values), self.missing, values)
 
     def _number(self, label: Any) -> float:
-        assert isinstance(self.known, dict)
-        return self.missing if is_missing(label) else self.known.get(plain_label(label), self.unknown)
+        assert self.labels is not None, "the caller has looked"
+        return self.missing if is_missing(label) else self.labels.get(plain_label(label), self.unknown)
 
 
 @dataclass(frozen=True)
@@ -87,9 +80,9 @@ class FreeColumns:
     def learn(cls, table: RawTable, schema: Schema, places: Sequence[int]) -> FreeColumns:
         return cls(tuple(places), tuple(_Column.learn(table.columns[j], schema.categories[j]) for j in places))
 
-    def encode(self, table: RawTable) -> NDArray[np.float32]:
-        """Shape (n, n_free); a number between two that were seen lies halfway."""
-        found = np.empty((table.n_rows, len(self.places)), dtype=np.float32)
+    def encode(self, table: RawTable) -> NDArray[np.float64]:
+        """Shape (n, n_free)."""
+        found = np.empty((table.n_rows, len(self.places)))
         for k, (j, column) in enumerate(zip(self.places, self.columns, strict=True)):
             found[:, k] = column.encode(table.columns[j])
         return found

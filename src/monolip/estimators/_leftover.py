@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ Rows = NDArray[np.int64]
 SHARES = (0.25, 0.5, 0.75, 1.0)
 FLATTEST = 0.02  # curvature of the log-loss by which a residual is divided, at least: sure rows would count for all
 FEWEST = 4  # rows of a class in every part
+FEWEST_ROWS = 16  # of a class in all
 DOUBT = 2.0  # standard errors: one part of few rows may be unlucky
 
 
@@ -43,9 +45,21 @@ class Leftover:
         values = np.asarray(labels if classes is None else labels == classes[1], dtype=np.float64)
         return cls(values, weight, np.zeros(len(labels)) if shift is None else shift, classes is not None)
 
-    def at(self, rows: Rows | NDArray[np.bool_]) -> Leftover:
-        """The same of some rows."""
-        return Leftover(self.y[rows], self.weight[rows], self.shift[rows], self.is_class)
+    def at(self, rows: Rows | NDArray[np.bool_], weight: FloatArray | None = None) -> Leftover:
+        """The same of some rows. weight: of these, where they count for something else."""
+        return Leftover(self.y[rows], self.weight[rows] if weight is None else weight, self.shift[rows], self.is_class)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Leftover]) -> Leftover:
+        """One after the other."""
+        y, weight, shift = (np.concatenate([getattr(part, n) for part in parts]) for n in ("y", "weight", "shift"))
+        return cls(y, weight, shift, parts[0].is_class)
+
+    def can_be_judged(self) -> bool:
+        """Whether enough rows count, of each class, to tell a gain from chance."""
+        y = self.y[self.weight > 0]
+        fewest = min(np.count_nonzero(y), np.count_nonzero(y == 0)) if self.is_class else len(y)
+        return fewest >= FEWEST_ROWS
 
     def after(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What f leaves over, and the weights to learn it by: of log-odds one Newton step each."""
@@ -62,15 +76,26 @@ class Leftover:
         each = np.logaddexp(0.0, (1.0 - 2.0 * self.y) * f) if self.is_class else np.square((self.y - f) / unit)
         return np.asarray(self.weight * each)
 
-    def gains(self, f: FloatArray, g: FloatArray, shares: tuple[float, ...]) -> tuple[FloatArray, list[FloatArray]]:
+    def gains(
+        self, f: FloatArray, g: FloatArray, calm: FloatArray | float, shares: tuple[float, ...]
+    ) -> tuple[FloatArray, list[FloatArray]]:
         """The losses without g, and what each row gains by each share of it.
 
-        Squares are counted in the largest error, so that a target may have any unit.
+        calm: variance that g will have lost when it is used; a loss falls by half its curvature times that. Squares are
+        counted in the largest error, so that a target may have any unit.
         """
         largest = 1.0 if self.is_class else float(np.abs(self.y - f - self.shift).max(initial=0.0))
         unit = largest if 0.0 < largest < np.inf else 1.0
-        without = self.losses(f, unit)
-        return without, [without - self.losses(f + share * g, unit) for share in shares]
+        without, found = self.losses(f, unit), []
+        for share in shares:
+            much = share * np.sqrt(calm) / unit
+            noise = self.weight * self._half_curvature(f + share * g) * much * much
+            found.append(without - self.losses(f + share * g, unit) + noise)
+        return without, found
+
+    def _half_curvature(self, f: FloatArray) -> FloatArray | float:
+        """Of the loss of each row, a square in units."""
+        return 0.125 / np.square(np.cosh(0.5 * np.clip(f + self.shift, -700.0, 700.0))) if self.is_class else 1.0
 
     def parts(self, cv: Any, groups: NDArray[Any] | None, seed: int) -> list[tuple[Rows, Rows]]:
         """(rows kept, rows held out), once for every part; none where there are too few rows to judge by.
@@ -114,9 +139,12 @@ def read_groups(groups: Any, n_rows: int) -> NDArray[Any] | None:
     return np.asarray(found)
 
 
-def best_share(left: Leftover, f: FloatArray, g: FloatArray) -> tuple[float, float]:
-    """(share, part of the loss gained): the share of g with the least loss, if that is no chance; else nothing."""
-    without, found = left.gains(f, g, SHARES)
+def best_share(left: Leftover, f: FloatArray, g: FloatArray, calm: FloatArray | float = 0.0) -> tuple[float, float]:
+    """(share, part of the loss gained): the share of g with the least loss, if that is no chance; else nothing.
+
+    calm: variance that g will have lost when it is used.
+    """
+    without, found = left.gains(f, g, calm, SHARES)
     sums = [float(gain.sum()) for gain in found]
     best = int(np.argmax(sums))
     if not sums[best] > _standard_error(found[best]):  # or it is no number
@@ -124,9 +152,9 @@ def best_share(left: Leftover, f: FloatArray, g: FloatArray) -> tuple[float, flo
     return SHARES[best], sums[best] / float(without.sum())
 
 
-def is_hopeless(left: Leftover, f: FloatArray, g: FloatArray) -> bool:
+def is_hopeless(left: Leftover, f: FloatArray, g: FloatArray, calm: FloatArray | float = 0.0) -> bool:
     """Whether these rows alone say that even the least share of g does harm."""
-    _, (gain,) = left.gains(f, g, SHARES[:1])
+    _, (gain,) = left.gains(f, g, calm, SHARES[:1])
     return float(gain.sum()) < -DOUBT * _standard_error(gain)
 
 

@@ -3,7 +3,8 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
     start     every member: the additive function that fits its rows best inside the slope intervals (milliseconds)
     rungs     50 steps, then twice as many each time, each going on from the last with less slope decay; decay pulls
               towards the start, so the path leads from an additive function to a free network
-    decay     also stronger where the start needed a strong ridge penalty: both say how much noise there is
+    decay     also stronger where the start needed a strong ridge penalty: both say how much noise there is; slopes take
+              smaller steps where it needed any to speak of
     stop      when a rung gains too little on the rows held out (see _jury), or after as many as rows earn; a path of
               few rows that still gains much at its end earns more, one whose first rung loses and whose start leaves
               nothing over that features explain (see _misfit) ends there; two members find that out for all (see
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 
 from monolip.engine.additive import Additive
 from monolip.engine.problem import Problem
-from monolip.estimators._climber import Chosen, Climber, Hands, Rung, Used
+from monolip.estimators._climber import RATE, Chosen, Climber, Hands, Rung, Used
 from monolip.estimators._coach import Coach
 from monolip.estimators._ending import earns_more, ends_in_noise, ends_with_scouts, is_finished
 from monolip.estimators._joining import followers, is_divided, join
@@ -49,6 +50,7 @@ MANY_ROWS = 2500
 NOISY = 3  # from this rung on decay is stronger where the start needed a strong penalty, and weaker where it did not
 USUAL, LEAST, MOST = 3.0, 0.2, 10.0
 QUIET = 1.0  # a start that needs less of a penalty than this says that there is hardly any noise
+RATE_IN_NOISE = RATE / 2
 PASSES = 4  # over many rows, before a path that gains little may end
 RESERVED = 3  # a path of so many rungs keeps its last one for the finish
 STILL = 0.01  # part of the loss: a last rung that gains this much is followed by a longer one in the finish
@@ -209,7 +211,7 @@ class Recipe:
         self.coach.train(climbers, number, self._rung(number), together)
 
     def _rung(self, number: int) -> Rung:
-        return Rung(self.rungs[number].steps, self.decay(number))
+        return Rung(self.rungs[number].steps, self.decay(number), self._rate)
 
     def decay(self, number: int) -> float:
         """Slope decay of a rung, with what the start and the first rungs say of noise."""
@@ -219,6 +221,12 @@ class Recipe:
         if self.strength is None or number < NOISY:
             return decay
         return decay * float(np.clip(self.strength / USUAL, LEAST, 1.0 if self._has_learned() else MOST))
+
+    @property
+    def _rate(self) -> float:
+        """Of slopes: with noise about, slower steps keep less of it; without, they only take longer."""
+        noisy = self.folds is not None and self.strength is not None and self.strength >= QUIET
+        return RATE_IN_NOISE if noisy else RATE
 
     def _has_learned(self) -> bool:
         """Whether the first rungs gained so much that what the start could not explain is no noise."""

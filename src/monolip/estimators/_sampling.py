@@ -17,24 +17,26 @@ MAX_ROWS = 2**18  # more rows than the steps can visit: a random part is as good
 MAX_CELLS = 2**29  # of model columns, in single precision: 2 GiB
 
 
-def rows_that_count(table: RawTable, target: Target, rng: np.random.Generator) -> tuple[RawTable, Target]:
-    """Rows of positive weight, and no more of them than fit into MAX_ROWS and MAX_CELLS.
+def rows_that_count(
+    table: RawTable, target: Target, rng: np.random.Generator
+) -> tuple[RawTable, Target, NDArray[np.int64] | None]:
+    """Rows of positive weight, and no more of them than fit into MAX_ROWS and MAX_CELLS; their numbers, None for all.
 
     Of too many, rare classes (under a log link, rare targets above zero) keep every row, and the others are sampled;
     weights are multiplied by (rows there were / rows taken), so that each class counts for as much as before.
     """
     most = min(MAX_ROWS, max(256, MAX_CELLS // (10 * len(table.columns))))
     if target.weight is None and table.n_rows <= most:
-        return table, target
+        return table, target, None
     rows = np.arange(table.n_rows) if target.weight is None else np.flatnonzero(target.weight)
     if len(rows) == table.n_rows <= most:
-        return table, target
+        return table, target, None
     if len(rows) <= most:
-        return pick_rows(table, rows), target.take(rows)
+        return pick_rows(table, rows), target.take(rows), rows
     strata = _strata(target)
     if strata is None:
         rows = np.sort(rng.choice(rows, most, replace=False))
-        return pick_rows(table, rows), target.take(rows)
+        return pick_rows(table, rows), target.take(rows), rows
     kinds = strata[rows]
     there = np.bincount(kinds)
     taken = _shares(there, most)
@@ -42,7 +44,8 @@ def rows_that_count(table: RawTable, target: Target, rng: np.random.Generator) -
     rows = np.sort(np.concatenate(picked))
     part = target.take(rows)
     weight = (there / np.maximum(taken, 1))[strata[rows]]
-    return pick_rows(table, rows), replace(part, weight=weight if part.weight is None else weight * part.weight)
+    part = replace(part, weight=weight if part.weight is None else weight * part.weight)
+    return pick_rows(table, rows), part, rows
 
 
 def _strata(target: Target) -> NDArray[np.int64] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
@@ -16,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from monolip.errors import InputError
 from monolip.estimators._checks import threads, whole
-from monolip.estimators._forest import Forest, grow
+from monolip.estimators._forest import FreeRows, Grower
 from monolip.estimators._free_columns import FreeColumns, free_places
+from monolip.estimators._left_out import LeftOut, Part
 from monolip.estimators._leftover import Leftover, best_share, is_hopeless, outputs_of, read_groups
 from monolip.estimators._promises import read_promises
 from monolip.estimators._schema import table_like
@@ -31,8 +33,8 @@ from monolip.estimators.threshold import Threshold, choose_threshold
 __all__ = ["WithFreeForest"]
 
 FloatArray = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Parts = list[tuple[Rows, Rows]]
+PARTS = 4  # of the rows, where members judge nothing
+JUDGES = 10  # trees by which a forest is judged; what more of them would gain is known from their spread
 _OF_F = frozenset({"classes_", "n_features_in_", "feature_names_in_"})  # true of the sum as well
 _OF_F_ALONE = frozenset({
     "calibration", "calibration_", "certificate_", "fit_stream", "frozen_", "model_columns", "predict_stream",
@@ -55,9 +57,9 @@ def _has_many_classes(y: Any) -> bool:
 class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """f(x) + share * g(free features): what f promises holds for the sum, bit for bit, since g does not see it.
 
-    Trees find jumps, and rows that nearly come again, which a network has no cheap way to. The forest (scikit-learn's
-    ExtraTreesRegressor) learns what f leaves over, from the features without direction, interval or cap, and
-    cross-validation decides how much of it is added: nothing, where rows held out gain nothing. What is given up: the
+    Trees find jumps, and rows that nearly come again, which a network has no cheap way to. The forest (extremely
+    randomised trees) learns what f leaves over, from the features without direction, interval or cap, and rows held out
+    decide how much of it is added: nothing, where they gain nothing. What is given up: the
     slope bounds of the free features (a forest jumps), and files, exports and certificates of the sum; those of
     `estimator_` speak of f alone. Where rows belong together (of one customer, or copies), say so by `fit(groups=)`: a
     forest learns them by heart, and parts that tear them apart take that for a gain.
@@ -65,12 +67,14 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         estimator: a MonotonicRegressor (loss squared_error) or a MonotonicClassifier (two classes), fitted or not.
         n_trees, min_samples_leaf: of the forest.
-        cv: parts of the rows, or a splitter of scikit-learn's; everything is fitted without each part once, to choose
-            the share (a part on which a forest clearly does harm ends that).
+        cv: who chooses the share. None: the rows that the members of f hold out while it is fitted, or four parts where
+            there are groups or nothing is held out. A number of parts, or a splitter of scikit-learn's: everything is
+            fitted without each part once, which takes as many fits more. A part on which a forest clearly does harm
+            ends either.
         n_jobs: threads of the forest. random_state: a seed for forest and parts; the estimator has its own.
 
     Attributes:
-        estimator_: f. forest_: g (forest_.forest is scikit-learn's), None where nothing of it is added.
+        estimator_: f. forest_: g (forest_.trees are arrays of its nodes), None where nothing of it is added.
         share_: of g, 0 to 1.
         gain_: part of the loss (squared error, log-loss) that rows held out gained by it; of all shares tried the best.
         free_features_: names of the features that g sees; they carry no promise. The slopes of all others are those in
@@ -87,7 +91,7 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, estimator: Any, *, n_trees: int = 30, min_samples_leaf: int = 2, cv: int = 4, n_jobs: int | None = None,
+        self, estimator: Any, *, n_trees: int = 30, min_samples_leaf: int = 2, cv: Any = None, n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:  # fmt: skip
         self.estimator = estimator
@@ -103,18 +107,22 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         groups: (n,), rows of one group are never torn apart when the share is chosen. Ctrl-C ends it with f alone.
         """
         self._check(y)
-        seed, f = first_number(self.random_state), self._fitted(X, y, sample_weight, offset)
+        seed, shown = first_number(self.random_state), list[LeftOut]()
+        f = self._fitted(shown, X, y, sample_weight, offset)
         classes = getattr(f, "classes_", None)
         places = free_places(read_promises(f._schema, f.monotonic_cst, f.slopes, f.max_slope, f.missing, classes))
         table = read_table(X)
         columns, left = FreeColumns.learn(table, f._schema, places), Leftover.of(f, y, sample_weight, offset)
-        free, groups = columns.encode(table), read_groups(groups, table.n_rows)
+        free, groups = FreeRows(columns.encode(table)), read_groups(groups, table.n_rows)
         share, gain, forest = 0.0, 0.0, None
         try:
-            if places and not f._interrupted:
-                share, gain = self._judge(table, y, sample_weight, left, free, left.parts(self.cv, groups, seed), seed)
+            if places and not f._interrupted and left.can_be_judged():
+                own = self.cv is None and groups is None and sum(map(len, shown))
+                parts = shown[0] if own else self._refits(table, y, sample_weight, left, groups, seed)
+                share, gain = self._judge(parts, left, free, seed)
             if share:
-                forest = self._grow(free, left, outputs_of(f, table), seed)
+                grower = self._grower(free, slice(None), left, outputs_of(f, table), seed)
+                forest = grower.forest(int(self.n_trees))
         except KeyboardInterrupt:
             share, gain = 0.0, 0.0
             warnings.warn("fit was interrupted; the model is the estimator alone, without a forest", stacklevel=2)
@@ -141,31 +149,32 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         whole("min_samples_leaf", self.min_samples_leaf, 1)
         threads(self.n_jobs)
         cv: Any = self.cv
-        if isinstance(cv, str) or not hasattr(cv, "split"):
-            whole("cv", cv, 2, "a splitter of scikit-learn's")
+        if cv is not None and (isinstance(cv, str) or not hasattr(cv, "split")):
+            whole("cv", cv, 2, "None, a splitter of scikit-learn's")
         if isinstance(self.estimator, MonotonicClassifier) and _has_many_classes(y):
             raise InputError(
                 f"Only binary classification is supported with a forest; got {len(np.unique(y))} classes; fit the "
                 "estimator without one, or one class against the others."
             )
 
-    def _fitted(self, *data: Any) -> Any:
-        """f of all rows; its warnings point to who called `fit`."""
+    def _fitted(self, shown: list[LeftOut], *data: Any) -> Any:
+        """f of all rows, its warnings pointing to who called `fit`; shown: gets what its members held out."""
+        f = clone(self.estimator)
+        f._on_left_out = shown.append
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            f = clone(self.estimator).fit(*data)
+            f = f.fit(*data)
+        del f._on_left_out
         for one in told:
             warnings.warn(one.message, one.category, stacklevel=3)
         return f
 
-    def _judge(
-        self, table: RawTable, y: Any, sample_weight: Any, left: Leftover, free: NDArray[np.float32], parts: Parts,
-        seed: int,
-    ) -> tuple[float, float]:  # fmt: skip
-        """(share, gain): f and forest are fitted without each part, whose rows then say what the forest is worth."""
+    def _refits(
+        self, table: RawTable, y: Any, sample_weight: Any, left: Leftover, groups: NDArray[Any] | None, seed: int
+    ) -> Iterator[Part]:
+        """f is fitted without each part of the rows."""
         labels, given = column_or_1d(y), read_weights(sample_weight, table.n_rows)
-        fs, gs, asked = np.zeros(len(free)), np.zeros(len(free)), np.zeros(len(free), bool)
-        for kept, held in parts:
+        for kept, held in left.parts(PARTS if self.cv is None else self.cv, groups, seed):
             weight = None if given is None else given[kept]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the fit of all rows has told
@@ -173,15 +182,26 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             if f._interrupted:
                 raise KeyboardInterrupt
             f_all = outputs_of(f, table)
-            fs[held] = f_all[held]
-            gs[held] = self._grow(free[kept], left.at(kept), f_all[kept], seed).predict(free[held])
-            asked[held] = True
-            if is_hopeless(left.at(held), fs[held], gs[held]):
-                return 0.0, 0.0
-        return best_share(left.at(asked), fs[asked], gs[asked])
+            yield Part(kept, held, f_all[kept], f_all[held])
 
-    def _grow(self, free: NDArray[np.float32], left: Leftover, f: FloatArray, seed: int) -> Forest:
-        return grow(free, *left.after(f), int(self.n_trees), int(self.min_samples_leaf), self.n_jobs, seed)
+    def _judge(self, parts: Iterable[Part], left: Leftover, free: FreeRows, seed: int) -> tuple[float, float]:
+        """(share, gain): a forest is grown without each part, whose rows then say what it is worth."""
+        asked: list[tuple[Leftover, FloatArray, FloatArray, FloatArray]] = []
+        n_trees = min(JUDGES, int(self.n_trees))
+        for part in parts:
+            grower = self._grower(free, part.kept, left.at(part.kept, part.weight_kept), part.f_kept, seed)
+            held, x, forest = left.at(part.held, part.weight_held), free.x[part.held], grower.forest(n_trees)
+            g = forest.predict(x)
+            asked.append((held, part.f_held, g, forest.spread(x, g) * (1 / n_trees - 1 / int(self.n_trees))))
+            if is_hopeless(*asked[-1]):
+                return 0.0, 0.0
+        if not asked:
+            return 0.0, 0.0
+        helds, *rest = zip(*asked, strict=True)
+        return best_share(Leftover.joined(helds), *map(np.concatenate, rest))
+
+    def _grower(self, free: FreeRows, rows: Any, left: Leftover, f: FloatArray, seed: int) -> Grower:
+        return Grower(free, rows, *left.after(f), int(self.min_samples_leaf), self.n_jobs, seed)
 
     def _read(self, X: Any, offset: Any) -> tuple[Any, Any]:
         """The table, and what is added to f in every row."""
