@@ -25,7 +25,7 @@ from .sealed_format import MAX_HEADER, SealedFormat
 from .slope_set import SlopeSet
 from .slopes import SlopeBounds
 
-__all__ = ["digest_of", "load", "save", "take_apart"]
+__all__ = ["digest_of", "load", "put_together", "save", "take_apart", "write_model"]
 
 Tensors = dict[str, NDArray[np.float64]]
 
@@ -37,7 +37,11 @@ _CODE = (".pkl", ".pickle", ".joblib", ".pt", ".pth")  # who sees these names wo
 
 def save(network: FrozenNetwork, path: str | PathLike[str], extra: Mapping[str, str] | None = None) -> None:
     """Write atomically: a temporary file beside the target, then one rename. extra: further entries of metadata."""
-    data = _SEALED.pack(*take_apart(network), network.digest, extra=extra, max_header=_MAX_HEADER)
+    write_model(path, _SEALED.pack(*take_apart(network), network.digest, extra=extra, max_header=_MAX_HEADER))
+
+
+def write_model(path: str | PathLike[str], data: bytes) -> None:
+    """The bytes of a model file, under a name that nobody takes for code."""
     target = named_path(path)
     if target.suffix.lower() in _CODE:
         raise FrozenFileError(f"a model file is data, no pickle; got the name {target.name!r}; end it in .safetensors.")
@@ -47,7 +51,7 @@ def save(network: FrozenNetwork, path: str | PathLike[str], extra: Mapping[str, 
 
 def load(path: str | PathLike[str], *, max_bytes: int) -> FrozenNetwork:
     """Read and re-prove; every failure is a FrozenFileError that says what is wrong with the file."""
-    return _SEALED.load(path, _put_together, max_bytes=max_bytes)
+    return _SEALED.load(path, put_together, max_bytes=max_bytes)
 
 
 def digest_of(network: FrozenNetwork) -> str:
@@ -56,7 +60,7 @@ def digest_of(network: FrozenNetwork) -> str:
 
 
 def take_apart(network: FrozenNetwork) -> tuple[dict[str, Any], Tensors]:
-    """A JSON structure and named tensors; the inverse of `_put_together`."""
+    """A JSON structure and named tensors; the inverse of `put_together`."""
     tensors: Tensors = {}
     bounds = network.bounds
     tensors["lower"], tensors["upper"] = bounds.lower, bounds.upper
@@ -100,7 +104,8 @@ def _take_trunk(trunk: Trunk, prefix: str, tensors: Tensors) -> dict[str, Any]:
     return {**entry, "form": "paper", "activations": words, "norms": [norm.name for norm in form.norms]}
 
 
-def _put_together(structure: dict[str, Any], tensors: Tensors) -> FrozenNetwork:
+def put_together(structure: dict[str, Any], tensors: Tensors) -> FrozenNetwork:
+    """The network again, and its promise proved again."""
     names = structure["feature_names"]
     bounds = SlopeBounds(tensors["lower"], tensors["upper"], names and tuple(names))
     promise: SlopeBounds | SlopeSet = bounds

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from monolip.certify.document_claims import claims_of
-from monolip.frozen_file import _put_together
+from monolip.frozen_file import put_together
 
 from .documents import accepts, documents, resealed
 
@@ -107,7 +107,7 @@ def still_true(document):
         structure["ends"]["raw_promise"] = None
         for column in structure["ends"]["inputs"] or ():
             column.pop("seen", None)  # for drawing only
-    network = _put_together(structure, tensors)
+    network = put_together(structure, tensors)
     proved, claimed = claims_of(network), document["claims"]
     for side in ("model", "raw"):
         assert (proved[side] is None) == (claimed[side] is None)

@@ -178,7 +178,7 @@ def test_what_cannot_be_meant_is_refused(rng):
         regressor().fit(X, y, groups=[1, 2])
 
 
-@pytest.mark.parametrize("name", ["save", "certificate_", "slopes_", "frozen_", "predict_stream"])
+@pytest.mark.parametrize("name", ["certificate_", "slopes_", "frozen_", "predict_stream"])
 def test_what_speaks_of_the_network_alone_says_so(name):
     with pytest.raises(AttributeError, match=f"estimator_.{name} is that of f alone"):
         getattr(regressor(), name)
@@ -315,7 +315,7 @@ def test_ctrl_c_ends_with_the_estimator_alone(where, rng, monkeypatch):
 
     monkeypatch.setattr(MonotonicRegressor, "fit", fit)
     if where == "forest":
-        monkeypatch.setattr("monolip.estimators.with_forest.Grower", interrupt)
+        monkeypatch.setattr("monolip.estimators._forest_worth.Grower", interrupt)
     with nullcontext() if where == "f" else pytest.warns(UserWarning, match="without a forest"):
         model = regressor().fit(X, y)
     assert (model.share_, model.gain_, model.forest_) == (0.0, 0.0, None)

@@ -35,7 +35,7 @@ class Tree(NamedTuple):
 def grow_trees(
     x: Ranks, y: FloatArray, weight: FloatArray, seeds: Sequence[int], min_leaf: int, most_rows: int, n_threads: int = 1
 ) -> list[Tree]:
-    """One for each seed. x: (n, d), contiguous; weight: positive; most_rows: that a tree sees, of more a random part."""
+    """One for each seed. x: (n, d); weight: positive; most_rows: that a tree sees, of more of them a random part."""
 
     def one(seed: int) -> Tree:
         if len(x) <= most_rows:
@@ -55,7 +55,7 @@ def grow_tree(x: Ranks, y: FloatArray, weight: FloatArray, seed: int, min_leaf: 
     tree = Tree(np.full(most, -1, np.int32), np.zeros(most, np.int32), np.zeros(most, np.int32), np.zeros(most))
     stack, room = np.empty((len(x) + 2, 3), np.int64), np.empty((5, x.shape[1]))
     n = _grow(x, y * weight, weight, np.uint64(seed), min_leaf, *tree, stack, room, np.empty((3, x.shape[1]), np.int32))
-    return Tree(*(part[:n].copy() for part in tree))
+    return Tree(tree.feature[:n].copy(), tree.threshold[:n].copy(), tree.child[:n].copy(), tree.value[:n].copy())
 
 
 def sum_of_trees(trees: Sequence[Tree], x: FloatArray) -> FloatArray:
@@ -114,9 +114,10 @@ def _best(
     best, most = -1, total * total / mass
     most += 1e-12 * abs(most)
     for j in range(d):
-        if count[j] >= min_leaf and (b - a) - count[j] >= min_leaf:
+        left, right = weights[j], mass - weights[j]
+        if count[j] >= min_leaf and (b - a) - count[j] >= min_leaf and left > 0.0 and right > 0.0:
             rest = total - sums[j]
-            gain = sums[j] * sums[j] / weights[j] + rest * rest / (mass - weights[j])
+            gain = sums[j] * sums[j] / left + rest * rest / right
             if gain > most:
                 best, most = j, gain
     return best, total / mass

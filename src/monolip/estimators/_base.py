@@ -239,17 +239,24 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model, its input schema and its parameters as one safetensors file: data, never code."""
         check_is_fitted(self)
+        save(self.frozen_, path, {ENTRY: self._entry()})
+
+    def _entry(self) -> str:
+        """What a file says about this estimator beside its network."""
         facts = Facts(self.history_, self.n_iter_, self._capped, getattr(self, "calibration_", None))
         written = {**self.get_params(deep=False), _NAMED: self._schema.named, _FACTS: facts.written()}
-        text = write_parameters(type(self).__name__, written, self.frozen_.digest)
-        save(self.frozen_, path, {ENTRY: text})
+        return write_parameters(type(self).__name__, written, self.frozen_.digest)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """A fitted estimator that predicts the same bits and, fitted again, keeps the same constraints."""
-        network = FrozenNetwork.load(path)
+        return cls._of(FrozenNetwork.load(path), read_entry(path), path)
+
+    @classmethod
+    def _of(cls, network: FrozenNetwork, entry: str | None, path: str | PathLike[str]) -> Self:
+        """From a network and what the file says beside it."""
         known = frozenset((*cls._get_param_names(), _NAMED, _FACTS))
-        parameters = read_parameters(read_entry(path), cls.__name__, known, network.digest, path)
+        parameters = read_parameters(entry, cls.__name__, known, network.digest, path)
         if network.inputs is None or network.link is None or (network.link.labels is None) == cls._is_classifier:
             raise FrozenFileError(f"{path} was not saved by a {cls.__name__}; load it with FrozenNetwork.load.")
         named = parameters.pop(_NAMED) is True

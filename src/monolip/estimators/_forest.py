@@ -77,10 +77,7 @@ def _between(known: FloatArray) -> FloatArray:
 
 
 class Grower:
-    """Grows the trees of one forest, some at a time. rows: of the table, to learn y from, in any unit.
-
-    Trees of the same seed are the same whether they are grown at once or one after the other.
-    """
+    """Grows the trees of one forest. rows: of the table, to learn y from, in any unit."""
 
     def __init__(
         self, free: FreeRows, rows: NDArray[np.int64] | slice, y: FloatArray, weight: FloatArray, min_leaf: int,
@@ -91,12 +88,9 @@ class Grower:
         largest = float(np.abs(y).max(initial=0.0)) or 1.0
         self.unit = largest * float(np.sqrt(np.mean(np.square(y / largest)))) or 1.0
         self.y, self.n_threads, self.seed = y / self.unit, effective_n_jobs(n_jobs), seed
-        self.trees: list[Tree] = []
 
     def forest(self, n_trees: int) -> Forest:
-        """Of so many trees; those that are missing are grown."""
+        """Of so many trees; the first ones are the same for any number."""
         seeds = [int(s) for s in np.random.SeedSequence(self.seed).generate_state(n_trees, np.uint64)]
-        self.trees += grow_trees(
-            self.ranks, self.y, self.weight, seeds[len(self.trees) :], self.min_leaf, MOST_ROWS, self.n_threads
-        )
-        return self.free.forest(self.trees[:n_trees], self.unit)
+        trees = grow_trees(self.ranks, self.y, self.weight, seeds, self.min_leaf, MOST_ROWS, self.n_threads)
+        return self.free.forest(trees, self.unit)

@@ -14,7 +14,7 @@ from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawColumn, RawTable, refuse_labels
 from monolip.input_columns import is_missing, plain_label
 
-__all__ = ["FreeColumns", "free_places"]
+__all__ = ["FreeColumn", "FreeColumns", "free_places"]
 
 MISSING = -np.inf
 
@@ -28,7 +28,7 @@ def free_places(promises: Promises) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Column:
+class FreeColumn:
     """labels: their numbers; None: a column of numbers. missing: what a value counts as that is not there.
 
     Where none was missing in training, that is the middle one, or the most frequent; a label never seen is taken for
@@ -40,7 +40,7 @@ class _Column:
     unknown: float
 
     @classmethod
-    def learn(cls, column: RawColumn, categories: tuple[Any, ...] | None) -> _Column:
+    def learn(cls, column: RawColumn, categories: tuple[Any, ...] | None) -> FreeColumn:
         if categories is None:
             gone = np.isnan(column.values)
             if gone.any():
@@ -74,11 +74,11 @@ class FreeColumns:
     """places: of the columns in the table."""
 
     places: tuple[int, ...]
-    columns: tuple[_Column, ...]
+    columns: tuple[FreeColumn, ...]
 
     @classmethod
     def learn(cls, table: RawTable, schema: Schema, places: Sequence[int]) -> FreeColumns:
-        return cls(tuple(places), tuple(_Column.learn(table.columns[j], schema.categories[j]) for j in places))
+        return cls(tuple(places), tuple(FreeColumn.learn(table.columns[j], schema.categories[j]) for j in places))
 
     def encode(self, table: RawTable) -> NDArray[np.float64]:
         """Shape (n, n_free)."""

@@ -1,4 +1,4 @@
-"""What the members of a fit say about rows they had not learned from: who judges something else by them refits nothing."""
+"""What the members of a fit say about rows they had not learned from: who judges by them need not fit again."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class Part:
-    """kept, held: rows of the user's table that a function was fitted to, and that it was not. f: the function there, in
-    the user's units and without offsets. weight: of the rows, where that is not what the user gave."""
+    """kept, held: rows of the user's table that a function was fitted to, and that it was not. f: the function there,
+    in the user's units and without offsets. weight: of the rows, where that is not what the user gave."""
 
     kept: Rows
     held: Rows
@@ -35,8 +35,8 @@ class Part:
 
 
 class LeftOut:
-    """A fit's members after the rung that was taken, before all of them learned from all rows. One part for every set of
-    rows held out; members that hold out the same are averaged.
+    """A fit's members after the rung that was taken, before all of them learned from all rows. One part for every set
+    of rows held out; members that hold out the same are averaged.
 
     rows: of the user's table that the problem has; None: all of them.
     """

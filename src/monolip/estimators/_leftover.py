@@ -59,7 +59,7 @@ class Leftover:
         """Whether enough rows count, of each class, to tell a gain from chance."""
         y = self.y[self.weight > 0]
         fewest = min(np.count_nonzero(y), np.count_nonzero(y == 0)) if self.is_class else len(y)
-        return fewest >= FEWEST_ROWS
+        return bool(fewest >= FEWEST_ROWS)
 
     def after(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What f leaves over, and the weights to learn it by: of log-odds one Newton step each."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -15,35 +15,44 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from monolip.errors import InputError
+from monolip.errors import FrozenFileError, InputError
 from monolip.estimators._checks import threads, whole
-from monolip.estimators._forest import FreeRows, Grower
+from monolip.estimators._forest import FreeRows
+from monolip.estimators._forest_file import FORMAT, FrozenSum
+from monolip.estimators._forest_worth import Growth, refits, worth
 from monolip.estimators._free_columns import FreeColumns, free_places
-from monolip.estimators._left_out import LeftOut, Part
-from monolip.estimators._leftover import Leftover, best_share, is_hopeless, outputs_of, read_groups
+from monolip.estimators._left_out import LeftOut
+from monolip.estimators._leftover import Leftover, outputs_of, read_groups
 from monolip.estimators._promises import read_promises
+from monolip.estimators._saving import owner_of, read_entry, read_parameters, write_parameters
 from monolip.estimators._schema import table_like
 from monolip.estimators._seed import first_number
-from monolip.estimators._tables import RawTable, read_table
-from monolip.estimators._targets import read_offsets, read_weights
+from monolip.estimators._tables import read_table
+from monolip.estimators._targets import read_offsets
 from monolip.estimators.classifier import MonotonicClassifier
 from monolip.estimators.regressor import MonotonicRegressor
 from monolip.estimators.threshold import Threshold, choose_threshold
+from monolip.frozen_file import write_model
 
 __all__ = ["WithFreeForest"]
 
 FloatArray = NDArray[np.float64]
-PARTS = 4  # of the rows, where members judge nothing
-JUDGES = 10  # trees by which a forest is judged; what more of them would gain is known from their spread
+_ENTRY, _ENTRY_OF_F = "monolip.forest", "monolip.forest.estimator"  # in a file, beside the numbers
 _OF_F = frozenset({"classes_", "n_features_in_", "feature_names_in_"})  # true of the sum as well
 _OF_F_ALONE = frozenset({
     "calibration", "calibration_", "certificate_", "fit_stream", "frozen_", "model_columns", "predict_stream",
-    "from_torch", "history_", "load", "n_iter_", "recalibrate", "save", "slopes_", "to_torch",
+    "from_torch", "history_", "n_iter_", "recalibrate", "slopes_", "to_torch",
 })  # fmt: skip
 
 
 def _classifies(model: WithFreeForest) -> bool:
     return isinstance(model.__dict__.get("estimator_", model.estimator), MonotonicClassifier)
+
+
+def _free_places(f: Any) -> list[int]:
+    """Columns of a fitted estimator that nothing is promised of."""
+    classes = getattr(f, "classes_", None)
+    return free_places(read_promises(f._schema, f.monotonic_cst, f.slopes, f.max_slope, f.missing, classes))
 
 
 def _has_many_classes(y: Any) -> bool:
@@ -60,8 +69,8 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     Trees find jumps, and rows that nearly come again, which a network has no cheap way to. The forest (extremely
     randomised trees) learns what f leaves over, from the features without direction, interval or cap, and rows held out
     decide how much of it is added: nothing, where they gain nothing. What is given up: the
-    slope bounds of the free features (a forest jumps), and files, exports and certificates of the sum; those of
-    `estimator_` speak of f alone. Where rows belong together (of one customer, or copies), say so by `fit(groups=)`: a
+    slope bounds of the free features (a forest jumps), and exports and certificates of the sum; those of `estimator_`
+    speak of f alone. Where rows belong together (of one customer, or copies), say so by `fit(groups=)`: a
     forest learns them by heart, and parts that tear them apart take that for a gain.
 
     Args:
@@ -91,8 +100,8 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, estimator: Any, *, n_trees: int = 30, min_samples_leaf: int = 2, cv: Any = None, n_jobs: int | None = None,
-        random_state: Any = None,
+        self, estimator: Any, *, n_trees: int = 30, min_samples_leaf: int = 2, cv: Any = None,
+        n_jobs: int | None = None, random_state: Any = None,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.n_trees = n_trees
@@ -108,21 +117,20 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check(y)
         seed, shown = first_number(self.random_state), list[LeftOut]()
+        growth = Growth(int(self.n_trees), int(self.min_samples_leaf), self.n_jobs, seed)
         f = self._fitted(shown, X, y, sample_weight, offset)
-        classes = getattr(f, "classes_", None)
-        places = free_places(read_promises(f._schema, f.monotonic_cst, f.slopes, f.max_slope, f.missing, classes))
-        table = read_table(X)
+        places, table = _free_places(f), read_table(X)
         columns, left = FreeColumns.learn(table, f._schema, places), Leftover.of(f, y, sample_weight, offset)
         free, groups = FreeRows(columns.encode(table)), read_groups(groups, table.n_rows)
         share, gain, forest = 0.0, 0.0, None
         try:
             if places and not f._interrupted and left.can_be_judged():
-                own = self.cv is None and groups is None and sum(map(len, shown))
-                parts = shown[0] if own else self._refits(table, y, sample_weight, left, groups, seed)
-                share, gain = self._judge(parts, left, free, seed)
+                own = self.cv is None and groups is None and any(len(one) for one in shown)
+                others = refits(self.estimator, self.cv, table, y, sample_weight, left, groups, growth.seed)
+                share, gain = worth(shown[0] if own else others, left, free, growth)
             if share:
-                grower = self._grower(free, slice(None), left, outputs_of(f, table), seed)
-                forest = grower.forest(int(self.n_trees))
+                rows = np.flatnonzero(left.weight > 0)  # others tell nothing
+                forest = growth.forest(free, rows, left.at(rows), outputs_of(f, table)[rows])
         except KeyboardInterrupt:
             share, gain = 0.0, 0.0
             warnings.warn("fit was interrupted; the model is the estimator alone, without a forest", stacklevel=2)
@@ -169,40 +177,6 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(one.message, one.category, stacklevel=3)
         return f
 
-    def _refits(
-        self, table: RawTable, y: Any, sample_weight: Any, left: Leftover, groups: NDArray[Any] | None, seed: int
-    ) -> Iterator[Part]:
-        """f is fitted without each part of the rows."""
-        labels, given = column_or_1d(y), read_weights(sample_weight, table.n_rows)
-        for kept, held in left.parts(PARTS if self.cv is None else self.cv, groups, seed):
-            weight = None if given is None else given[kept]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the fit of all rows has told
-                f = clone(self.estimator).fit(table.take(kept), labels[kept], weight, left.shift[kept])
-            if f._interrupted:
-                raise KeyboardInterrupt
-            f_all = outputs_of(f, table)
-            yield Part(kept, held, f_all[kept], f_all[held])
-
-    def _judge(self, parts: Iterable[Part], left: Leftover, free: FreeRows, seed: int) -> tuple[float, float]:
-        """(share, gain): a forest is grown without each part, whose rows then say what it is worth."""
-        asked: list[tuple[Leftover, FloatArray, FloatArray, FloatArray]] = []
-        n_trees = min(JUDGES, int(self.n_trees))
-        for part in parts:
-            grower = self._grower(free, part.kept, left.at(part.kept, part.weight_kept), part.f_kept, seed)
-            held, x, forest = left.at(part.held, part.weight_held), free.x[part.held], grower.forest(n_trees)
-            g = forest.predict(x)
-            asked.append((held, part.f_held, g, forest.spread(x, g) * (1 / n_trees - 1 / int(self.n_trees))))
-            if is_hopeless(*asked[-1]):
-                return 0.0, 0.0
-        if not asked:
-            return 0.0, 0.0
-        helds, *rest = zip(*asked, strict=True)
-        return best_share(Leftover.joined(helds), *map(np.concatenate, rest))
-
-    def _grower(self, free: FreeRows, rows: Any, left: Leftover, f: FloatArray, seed: int) -> Grower:
-        return Grower(free, rows, *left.after(f), int(self.min_samples_leaf), self.n_jobs, seed)
-
     def _read(self, X: Any, offset: Any) -> tuple[Any, Any]:
         """The table, and what is added to f in every row."""
         check_is_fitted(self, "estimator_")
@@ -243,6 +217,37 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
         kind = accuracy_score if _classifies(self) else r2_score
         return float(kind(y, self.predict(X), sample_weight=sample_weight))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the whole of it as one safetensors file: data, never code."""
+        check_is_fitted(self, "estimator_")
+        whole = FrozenSum(self.estimator_.frozen_, self._columns, self.forest_, self.share_)
+        own = {**self.get_params(deep=False), "gain": self.gain_}
+        del own["estimator"]
+        extra = {
+            _ENTRY: write_parameters(type(self).__name__, own, whole.digest),
+            _ENTRY_OF_F: self.estimator_._entry(),
+        }
+        write_model(path, FORMAT.pack(*whole.take_apart(), whole.digest, extra=extra))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """A fitted model that predicts the same bits."""
+        whole, text = FrozenSum.load(path), read_entry(path, _ENTRY_OF_F)
+        names = frozenset((*cls._get_param_names(), "gain")) - {"estimator"}
+        own = read_parameters(read_entry(path, _ENTRY), cls.__name__, names, whole.digest, path)
+        kind = MonotonicClassifier if owner_of(text) == MonotonicClassifier.__name__ else MonotonicRegressor
+        f = kind._of(whole.network, text, path)
+        gain = own.pop("gain")
+        if not isinstance(gain, float):
+            raise FrozenFileError(f"{path} has malformed parameters (gain={gain!r}); get an undamaged copy.")
+        if not set(whole.columns.places) <= set(_free_places(f)):
+            raise FrozenFileError(f"{path} holds a forest that sees a feature with a promise; get an undamaged copy.")
+        model = cls(clone(f), **own)
+        model.estimator_, model.forest_, model._columns = f, whole.forest, whole.columns
+        model.share_, model.gain_ = whole.share, gain
+        model.free_features_ = tuple(f._schema.names[j] for j in whole.columns.places)
+        return model
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_F and "estimator_" in self.__dict__:

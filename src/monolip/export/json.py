@@ -25,7 +25,7 @@ from monolip.export.parity import ParityReport
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_format import FixedPointFormat
 from monolip.frozen import FrozenNetwork
-from monolip.frozen_file import _put_together
+from monolip.frozen_file import put_together
 from monolip.sealed_file import named_path, strict_json
 from monolip.sealed_format import building_from
 
@@ -125,7 +125,7 @@ def from_json(path: str | PathLike[str], *, max_bytes: int = 2**31) -> FrozenNet
         if "set.matrix" in tensors:  # an empty list of inequalities has lost its width
             tensors["set.matrix"] = tensors["set.matrix"].reshape(-1, tensors["lower"].shape[0])
         fixed = document["arithmetic"] == "fixed-point"
-        network = fixed_point_file.put_together(structure, tensors) if fixed else _put_together(structure, tensors)
+        network = fixed_point_file.put_together(structure, tensors) if fixed else put_together(structure, tensors)
         again = document_of(network, document["arithmetic"])
     same = _canonical(again) == _canonical(document)
     if document["arithmetic"] == "float32":  # a claim about the weights, which another reader may rely on
