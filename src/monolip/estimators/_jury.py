@@ -4,7 +4,7 @@ loss of a row    the fit's own; of least squares |error|^1.5, whose mean is shak
 of a rung        its mean over all rows held out, of as many members as there will be: where two members hold out
                  the same rows, with v the variance of members, L1 = b + v and L2 = b + v / 2 give b + v / n_members
 end              a rung that gains little is the last; but of many rows those are climbed in any case that make four
-                 passes over them, three at least, and where few rows have shown that there is little noise, one short
+                 passes over them, four at least, and where few rows have shown that there is little noise, one short
                  rung is forgiven
 best             the rung of the lowest loss; of few rows only if it beats the additive start by more than a
                  standard error: what is not clearly better is noise, and the start is the safer function
@@ -28,7 +28,7 @@ __all__ = ["Jury", "judged_losses"]
 FloatArray = NDArray[np.float64]
 
 POWER = 0.75  # of a squared error
-SHORT = 3  # rungs; of many rows these do not tell yet what there is to learn
+SHORT = 4  # rungs; of many rows these do not tell yet what there is to learn
 WORTH, WORTH_NOISY = 0.003, 0.01  # part of the loss that a rung gains if it is not the last
 MUCH, MOST = 0.12, 0.5  # part of the loss gained: what the start could not explain is then no noise, hardly any is left
 WORSE = 0.03  # part of the loss by which a rung is too bad to be forgiven
