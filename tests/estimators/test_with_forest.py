@@ -39,6 +39,7 @@ def classifier(**more):
     return WithFreeForest(MonotonicClassifier(**{"monotonic_cst": {"a": 1}, **QUICK, **more}), **SMALL)
 
 
+@pytest.mark.filterwarnings("ignore:too few rows")
 @parametrize_with_checks(
     [WithFreeForest(MonotonicRegressor(**QUICK), **SMALL), WithFreeForest(MonotonicClassifier(**QUICK), **SMALL)],
     expected_failed_checks=lambda _: {
@@ -186,9 +187,15 @@ def test_what_speaks_of_the_network_alone_says_so(name):
 
 def test_too_few_rows_have_no_forest(rng):
     X, y = jumps(rng, 6)
-    assert regressor().fit(X, y).forest_ is None
+    with pytest.warns(UserWarning, match="too few rows") as told:
+        assert regressor().fit(X, y).forest_ is None
+    assert told[0].filename == __file__
     X, y = jumps(rng, 60)
-    assert classifier().fit(X, np.arange(60) < 3).forest_ is None
+    with pytest.warns(UserWarning, match="too few rows"):
+        assert classifier().fit(X, np.arange(60) < 3).forest_ is None
+    X, y = jumps(rng, 300)
+    with pytest.warns(UserWarning, match="groups"):
+        assert regressor().fit(X, y, groups=np.arange(300) % 5).forest_ is None
 
 
 def test_a_share_needs_a_gain_beyond_chance(rng):
@@ -277,9 +284,14 @@ def test_weights_of_zero_are_rows_that_are_not_there(rng):
     X, y = jumps(rng)
     weight = np.zeros(len(y))
     weight[0] = 1.0
-    assert regressor().fit(X, y, sample_weight=weight).forest_ is None
+    with pytest.warns(UserWarning, match="too few rows"):
+        assert regressor().fit(X, y, sample_weight=weight).forest_ is None
     weight[:20] = 1.0
     assert classifier().fit(X, np.arange(len(y)) % 2 == 0, sample_weight=weight).n_features_in_ == 4
+    weight = np.where(np.arange(len(y)) % 2, rng.uniform(0.5, 2.0, len(y)), 0.0)
+    model = regressor().fit(X, y, sample_weight=weight)
+    assert model.share_ > 0
+    assert all(np.isfinite(tree.value).all() for tree in model.forest_.trees)
 
 
 def test_what_was_never_seen_is_taken_for_the_usual(rng):

@@ -57,8 +57,8 @@ def refits(
         yield Part(kept, held, f_all[kept], f_all[held])
 
 
-def worth(parts: Iterable[Part], left: Leftover, free: FreeRows, growth: Growth) -> tuple[float, float]:
-    """(share, gain): a forest is grown without each part, whose rows then say what it is worth."""
+def worth(parts: Iterable[Part], left: Leftover, free: FreeRows, growth: Growth) -> tuple[float, float] | None:
+    """(share, gain): a forest is grown without each part, whose rows then say what it is worth; None without parts."""
     asked: list[tuple[Leftover, FloatArray, FloatArray, FloatArray]] = []
     n_trees = min(JUDGES, growth.n_trees)
     for part in parts:
@@ -69,6 +69,6 @@ def worth(parts: Iterable[Part], left: Leftover, free: FreeRows, growth: Growth)
         if is_hopeless(*asked[-1]):
             return 0.0, 0.0
     if not asked:
-        return 0.0, 0.0
+        return None
     helds, *rest = zip(*asked, strict=True)
     return best_share(Leftover.joined(helds), *map(np.concatenate, rest))

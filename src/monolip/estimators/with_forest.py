@@ -124,10 +124,10 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         free, groups = FreeRows(columns.encode(table)), read_groups(groups, table.n_rows)
         share, gain, forest = 0.0, 0.0, None
         try:
-            if places and not f._interrupted and left.can_be_judged():
-                own = self.cv is None and groups is None and any(len(one) for one in shown)
-                others = refits(self.estimator, self.cv, table, y, sample_weight, left, groups, growth.seed)
-                share, gain = worth(shown[0] if own else others, left, free, growth)
+            if places and not f._interrupted:
+                own = self.cv is None and groups is None and any(len(one) for one in shown) and left.can_be_judged()
+                others = refits(self.estimator, self.cv, table, y, sample_weight, left, groups, seed)
+                share, gain = self._told(worth(shown[0] if own else others, left, free, growth))
             if share:
                 rows = np.flatnonzero(left.weight > 0)  # others tell nothing
                 forest = growth.forest(free, rows, left.at(rows), outputs_of(f, table)[rows])
@@ -139,6 +139,13 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if not places:
             warnings.warn("something is promised of every feature, so there is none for a forest", stacklevel=2)
         return self
+
+    def _told(self, found: tuple[float, float] | None) -> tuple[float, float]:
+        """(share, gain); where nobody could judge, the user hears of it."""
+        if found is None:
+            words = "too few rows, groups or rows of a class to judge a forest by; the model is the estimator alone"
+            warnings.warn(words, stacklevel=3)
+        return found or (0.0, 0.0)
 
     def _check(self, y: Any) -> None:
         """What cannot be meant is refused before anything is fitted."""
