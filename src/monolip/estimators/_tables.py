@@ -93,6 +93,8 @@ def _is_pandas(given: Any) -> bool:
 
 
 def _native(X: Any) -> Any:
+    if type(X) is np.ndarray:  # no frame; to be told so takes longer than to predict a row
+        return X
     return nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
 
 
@@ -124,7 +126,9 @@ def refuse_infinite(table: RawTable) -> None:
 def _from_array(X: Any, names: Sequence[str] | None) -> RawTable:
     kinds = {"dtype": None, "ensure_all_finite": False, "ensure_min_features": 1, "input_name": "X"}
     try:
-        array = check_array(X, **kinds)  # its messages about shape, sparse and complex data are scikit-learn's own
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size  # nothing to find there
+        # its messages about shape, sparse and complex data are scikit-learn's own
+        array = X if plain else check_array(X, **kinds)
         if array.dtype.kind in "US" and isinstance(X, list | tuple):  # one string makes strings of all numbers
             array = np.array(X, dtype=object)
     except ValueError as error:
