@@ -42,7 +42,7 @@ Ratios are our error / theirs, geometric means over the tables (in brackets: wit
 def _kept(results: dict[str, Any]) -> str:
     """Who was not run again."""
     names = [results["contestants"][name]["label"] for name in results.get("kept", ())]
-    return f" ({', '.join(names)}: of an earlier run on the same folds, seconds included)" if names else ""
+    return f" ({'; '.join(names)}: of an earlier run on the same folds, seconds included)" if names else ""
 
 
 def _cells(part: dict[str, Any], peer: str) -> tuple[str, str, str]:

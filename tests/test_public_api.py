@@ -13,8 +13,8 @@ import monolip
 PUBLIC = {
     "monolip": {
         "Certificate", "ConvexForm", "FixedPointNetwork", "FrozenNetwork", "MonotonicClassifier", "MonotonicRegressor",
-        "Norm", "PaperForm", "Rule", "SlopeBounds", "SlopeSet", "__version__", "audit", "certify", "engine",
-        "errors", "export", "nn", "report",
+        "Norm", "PaperForm", "Rule", "SlopeBounds", "SlopeSet", "WithFreeForest", "__version__", "audit", "certify",
+        "engine", "errors", "export", "nn", "report",
     },
     "monolip.engine": {
         "Architecture", "Loss", "NetworkArrays", "Problem", "Snapshot", "TrainingOptions", "TrainingResult", "freeze",

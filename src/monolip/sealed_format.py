@@ -27,6 +27,11 @@ _OTHER = {  # what people have beside their models, by its first bytes
     b"PK\x03\x04": "a zip archive or an Excel file",
     **dict.fromkeys((b"\x80\x04\x95", b"\x80\x05\x95"), "a pickle, which is code and never loaded"),
 }
+_LOADERS = {
+    "monolip.FrozenNetwork": "FrozenNetwork.load, or the load of the estimator that saved it",
+    "monolip.FixedPointNetwork": "FixedPointNetwork.load",
+    "monolip.WithFreeForest": "WithFreeForest.load",
+}
 _ENTRY = "monolip"
 _FIELDS = {"format", "version", "digest", "structure"}
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError)
@@ -120,6 +125,9 @@ class SealedFormat:
             raise FrozenFileError(
                 f"{path} has no readable monolip header ({reprlib.repr(error)}); is it a monolip file?"
             ) from error
+        other = _LOADERS.get(found[0]) if isinstance(found[0], str) and found[0] != self.name else None
+        if other is not None:
+            raise FrozenFileError(f"{path} must hold {self.name}; got a file of {found[0]}; load it with {other}.")
         if found[0] != self.name or type(found[1]) is not int or found[1] != self.version or not complete:
             raise FrozenFileError(
                 f"{path} must hold {self.name} version {self.version}; got {reprlib.repr(found[0])} version "

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import is_classifier, is_regressor
-from sklearn.model_selection import GridSearchCV, ShuffleSplit, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from monolip.errors import InputError, PromiseWarning, SlopeError
@@ -39,7 +39,7 @@ def classifier(**more):
     return WithFreeForest(MonotonicClassifier(**{"monotonic_cst": {"a": 1}, **QUICK, **more}), **SMALL)
 
 
-@pytest.mark.filterwarnings("ignore:too few rows")
+@pytest.mark.filterwarnings("ignore:too few rows", "ignore:.*of the rows have features")
 @parametrize_with_checks(
     [WithFreeForest(MonotonicRegressor(**QUICK), **SMALL), WithFreeForest(MonotonicClassifier(**QUICK), **SMALL)],
     expected_failed_checks=lambda _: {
@@ -175,8 +175,43 @@ def test_what_cannot_be_meant_is_refused(rng):
             model.fit(X, target)
     with pytest.raises(SlopeError):
         regressor(monotonic_cst={"zz": 1}).fit(X, y)
-    with pytest.raises(InputError, match="groups"):
-        regressor().fit(X, y, groups=[1, 2])
+    for groups, words in (
+        ([1, 2], "2 for 100 rows"),
+        ("a", r"shape \(\)"),
+        (np.zeros((100, 2)), r"shape \(100, 2\)"),
+        (["a"] * 99 + [None], "none in row 99"),
+        ([np.nan] + [1.0] * 99, "none in row 0"),
+    ):
+        with pytest.raises(InputError, match=words):
+            regressor().fit(X, y, groups=groups)
+    with pytest.raises(InputError, match=r"pass fit\(groups=\)"):
+        regressor().set_params(cv=GroupKFold(2)).fit(X, y)
+    with pytest.raises(InputError) as told:
+        regressor().set_params(cv=list(KFold(3).split(X))).fit(X, y)
+    assert len(str(told.value)) < 400
+    with pytest.raises(InputError, match="made by calling it"):
+        WithFreeForest(MonotonicRegressor).fit(X, y)
+
+
+def test_what_takes_networks_says_that_this_is_none(rng, tmp_path):
+    from monolip.certify import certified_radius, certify, compile_fixed_point
+    from monolip.export import to_c, to_json
+    from monolip.report import explain, plot_shapes, write_report
+
+    X, y = jumps(rng, 300)
+    model = regressor().fit(X, y)
+    for call in (
+        lambda: certify(model),
+        lambda: compile_fixed_point(model),
+        lambda: certified_radius(model, X),
+        lambda: to_c(model, tmp_path / "m.h"),
+        lambda: to_json(model, tmp_path / "m.json"),
+        lambda: explain(model, X.iloc[0].to_dict(), X.iloc[1].to_dict()),
+        lambda: plot_shapes(model),
+        lambda: write_report(model, tmp_path / "m.html"),
+    ):
+        with pytest.raises(InputError, match=r"model\.estimator_ is the network alone"):
+            call()
 
 
 @pytest.mark.parametrize("name", ["certificate_", "slopes_", "frozen_", "predict_stream"])
@@ -225,7 +260,9 @@ def test_rows_that_come_again_are_no_gain_where_groups_say_so(make, rng):
     y = y if make is regressor else y > 0
     groups = np.repeat(np.arange(150), 6)
     model = make(monotonic_cst=[1, 0, 0, 0])
-    assert model.fit(X, y).gain_ > 0.5, "learned by heart"
+    with pytest.warns(UserWarning, match=r"100% of the rows .*groups=") as told:
+        assert model.fit(X, y).gain_ > 0.5, "learned by heart"
+    assert told[0].filename == __file__
     assert model.fit(X, y, groups=groups).share_ == 0.0
     assert model.fit(X, y, groups=groups.astype(str)).share_ == 0.0
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from monolip.certify.checker import run_checker
 from monolip.certify.document import FORMAT, VERSION, document_of, seal
 from monolip.certify.exact_slopes import layer_norms
-from monolip.errors import CertificateError, MonolipError
+from monolip.errors import CertificateError, MonolipError, refuse_sum
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.rounding import interval_text
@@ -179,6 +179,7 @@ def certify(network: FrozenNetwork | FixedPointNetwork) -> Certificate:
         from monolip.certify.fixed_point_claims import certify_fixed_point  # imports this module
 
         return certify_fixed_point(network)
+    refuse_sum(network)
     if not isinstance(network, FrozenNetwork):
         raise CertificateError(
             f"a FrozenNetwork is certified; got {type(network).__name__}; pass estimator.frozen_, or freeze(module)."

@@ -23,7 +23,7 @@ from monolip.certify.fixed_point_offset import without_offset
 from monolip.certify.fixed_point_rounding import apportion
 from monolip.certify.fixed_point_trunks import Units, bound_of, integer_trunk
 from monolip.certify.fixed_point_vectors import with_vectors
-from monolip.errors import FreezeError, InputError, StructureError
+from monolip.errors import FreezeError, InputError, StructureError, refuse_sum
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_format import PRESETS, FixedPointFormat
 from monolip.fixed_point_inputs import FixedFree, FixedInputs
@@ -68,6 +68,7 @@ def compile_fixed_point(
         >>> fixed.predict([[-1.0, 1.0, 2.0]]).ravel(), fixed.carriers
         (array([-0.25,  0.75,  1.5 ]), ('int64', 'float64'))
     """
+    refuse_sum(frozen)
     if not isinstance(frozen, FrozenNetwork):
         raise FreezeError(
             f"fixed point is compiled from a FrozenNetwork; got {type(frozen).__name__}; freeze it first."

@@ -61,8 +61,8 @@ def load_network(path: Path) -> Any:
 def _refuse_forest(path: Path, metadata: dict[str, str]) -> None:
     if "monolip.forest" in metadata:
         raise InputError(
-            f"the command line reads networks; {path} is one with a forest beside it; use WithFreeForest.load(path) in "
-            "Python, or save its estimator_, which is the network alone."
+            f"the command line reads networks; {path} was saved by WithFreeForest; use WithFreeForest.load(path) in "
+            "Python, or save its estimator_: the network alone, and all of the model where share_ is 0."
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -36,7 +37,7 @@ def whole(name: str, value: Any, low: int, word: str | None = None, high: float 
     if not _is_number(value) or value != value // 1 or not low <= value <= high or math.isinf(value):
         bounds = f"at least {low}" if math.isinf(high) else f"{low} to {high:g}"
         rule = f"a whole number, {bounds}" if word is None else f"{word} or {bounds}, a whole number"
-        raise InputError(f"{name} is {rule}; got {value!r}; correct it.")
+        raise InputError(f"{name} is {rule}; got {reprlib.repr(value)}; correct it.")
     return int(value)
 
 

@@ -26,6 +26,9 @@ class Forest:
     trees: tuple[Tree, ...]
     n_features: int
 
+    def __repr__(self) -> str:
+        return f"Forest({len(self.trees)} trees, {sum(len(tree.value) for tree in self.trees)} nodes)"
+
     def predict(self, x: FloatArray) -> FloatArray:
         """Shape (n, features) -> (n,); trees are added up in their order."""
         return sum_of_trees(self.trees, np.ascontiguousarray(x))
@@ -56,6 +59,11 @@ class FreeRows:
     @property
     def ranks(self) -> NDArray[np.int32]:
         return self._ranked[0]
+
+    def copies(self, f: FloatArray) -> float:
+        """Part of the rows that have another one like them: the same here, and for a function f of all features."""
+        keys = np.column_stack([self.ranks, np.unique(f, return_inverse=True)[1]])
+        return 1.0 - float(np.count_nonzero(np.unique(keys, axis=0, return_counts=True)[1] == 1)) / len(keys)
 
     def forest(self, trees: Sequence[Tree], unit: float) -> Forest:
         """Of trees that were grown on ranks, and taught what is left over in this unit: their mean."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from monolip.errors import InputError
 from monolip.estimators._targets import read_offsets, read_weights
+from monolip.input_columns import is_missing
 
 __all__ = ["Leftover", "best_share", "is_hopeless", "outputs_of", "read_groups"]
 
@@ -103,13 +105,18 @@ class Leftover:
         cv: a number of parts, or what splits rows as scikit-learn's classes do. groups: rows of one stay together.
         """
         if hasattr(cv, "split"):
-            return list(cv.split(self.y, self.y, groups))
+            try:
+                return list(cv.split(self.y, self.y, groups))
+            except ValueError as error:
+                missing = groups is None and "groups" in str(error)
+                remedy = "pass fit(groups=)" if missing else "pass another splitter"
+                raise InputError(f"cv splits the rows; got {reprlib.repr(cv)}: {error}; {remedy}.") from None
         from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold  # slow to import
 
         rows = np.flatnonzero(self.weight > 0)  # others tell nothing
         y, several = self.y[rows], len(rows)
         if groups is not None:
-            groups = np.unique(groups[rows], return_inverse=True)[1]
+            groups = np.unique(groups[rows], return_inverse=True)[1]  # without those that have no row left
             several = int(groups.max(initial=-1)) + 1
         fewest = min(np.count_nonzero(y), np.count_nonzero(y == 0)) if self.is_class else several
         if fewest < FEWEST * cv or several < cv:
@@ -129,14 +136,21 @@ def outputs_of(f: Any, X: Any) -> FloatArray:
     return np.asarray(f.decision_function(X) if hasattr(f, "classes_") else f.predict(X))
 
 
-def read_groups(groups: Any, n_rows: int) -> NDArray[Any] | None:
-    """One for each row, or None."""
+def read_groups(groups: Any, y: Any) -> NDArray[np.int64] | None:
+    """The number of its group for each row of y, or None."""
     if groups is None:
         return None
-    found = column_or_1d(groups)
-    if len(found) != n_rows:
-        raise InputError(f"groups name one for each row; got {len(found)} for {n_rows} rows; match them.")
-    return np.asarray(found)
+    found = np.asarray(groups, dtype=object)
+    if found.ndim != 1:
+        raise InputError(f"groups name one for each row; got shape {found.shape}; pass one column.")
+    if np.ndim(y) and len(found) != len(y):
+        raise InputError(f"groups name one for each row; got {len(found)} for {len(y)} rows; match them.")
+    labels = found.tolist()
+    if any(map(is_missing, labels)):
+        row = next(i for i, label in enumerate(labels) if is_missing(label))
+        raise InputError(f"groups name one for each row; got none in row {row}; give it a name of its own.")
+    known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    return np.array([known[label] for label in labels], dtype=np.int64)
 
 
 def best_share(left: Leftover, f: FloatArray, g: FloatArray, calm: FloatArray | float = 0.0) -> tuple[float, float]:

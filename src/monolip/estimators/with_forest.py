@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
@@ -12,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from monolip.errors import FrozenFileError, InputError
-from monolip.estimators._checks import threads, whole
+from monolip.errors import FrozenFileError
 from monolip.estimators._forest import FreeRows
+from monolip.estimators._forest_checks import COPIES, MANY_COPIES, TOO_FEW, check_forest, places_of
 from monolip.estimators._forest_file import FORMAT, FrozenSum
 from monolip.estimators._forest_worth import Growth, refits, worth
-from monolip.estimators._free_columns import FreeColumns, free_places
+from monolip.estimators._free_columns import FreeColumns
 from monolip.estimators._left_out import LeftOut
 from monolip.estimators._leftover import Leftover, outputs_of, read_groups
-from monolip.estimators._promises import read_promises
 from monolip.estimators._saving import owner_of, read_entry, read_parameters, write_parameters
 from monolip.estimators._schema import table_like
 from monolip.estimators._seed import first_number
@@ -41,26 +38,12 @@ _ENTRY, _ENTRY_OF_F = "monolip.forest", "monolip.forest.estimator"  # in a file,
 _OF_F = frozenset({"classes_", "n_features_in_", "feature_names_in_"})  # true of the sum as well
 _OF_F_ALONE = frozenset({
     "calibration", "calibration_", "certificate_", "fit_stream", "frozen_", "model_columns", "predict_stream",
-    "from_torch", "history_", "n_iter_", "recalibrate", "slopes_", "to_torch",
+    "from_torch", "history_", "n_estimators_", "n_iter_", "recalibrate", "slopes_", "to_torch",
 })  # fmt: skip
 
 
 def _classifies(model: WithFreeForest) -> bool:
     return isinstance(model.__dict__.get("estimator_", model.estimator), MonotonicClassifier)
-
-
-def _free_places(f: Any) -> list[int]:
-    """Columns of a fitted estimator that nothing is promised of."""
-    classes = getattr(f, "classes_", None)
-    return free_places(read_promises(f._schema, f.monotonic_cst, f.slopes, f.max_slope, f.missing, classes))
-
-
-def _has_many_classes(y: Any) -> bool:
-    """Of a target that is not one of classes the estimator tells."""
-    with warnings.catch_warnings(), suppress(ValueError, TypeError):
-        warnings.simplefilter("ignore")
-        return str(type_of_target(y)) == "multiclass"
-    return False
 
 
 class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -99,6 +82,11 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         (('x1',), 1.0, True)
     """
 
+    is_no_network = (
+        "exports, certificates, radii, explanations and reports are of networks; got WithFreeForest, a network with a "
+        "forest beside it; model.estimator_ is the network alone, and what is found of it does not speak of the forest."
+    )
+
     def __init__(
         self, estimator: Any, *, n_trees: int = 30, min_samples_leaf: int = 2, cv: Any = None,
         n_jobs: int | None = None, random_state: Any = None,
@@ -115,13 +103,14 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
         groups: (n,), rows of one group are never torn apart when the share is chosen. Ctrl-C ends it with f alone.
         """
-        self._check(y)
+        check_forest(self, y)
+        groups = read_groups(groups, y)
         seed, shown = first_number(self.random_state), list[LeftOut]()
         growth = Growth(int(self.n_trees), int(self.min_samples_leaf), self.n_jobs, seed)
         f = self._fitted(shown, X, y, sample_weight, offset)
-        places, table = _free_places(f), read_table(X)
+        places, table = places_of(f), read_table(X)
         columns, left = FreeColumns.learn(table, f._schema, places), Leftover.of(f, y, sample_weight, offset)
-        free, groups = FreeRows(columns.encode(table)), read_groups(groups, table.n_rows)
+        free = FreeRows(columns.encode(table))
         share, gain, forest = 0.0, 0.0, None
         try:
             if places and not f._interrupted:
@@ -129,8 +118,10 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 others = refits(self.estimator, self.cv, table, y, sample_weight, left, groups, seed)
                 share, gain = self._told(worth(shown[0] if own else others, left, free, growth))
             if share:
-                rows = np.flatnonzero(left.weight > 0)  # others tell nothing
-                forest = growth.forest(free, rows, left.at(rows), outputs_of(f, table)[rows])
+                rows, f_all = np.flatnonzero(left.weight > 0), outputs_of(f, table)  # others tell nothing
+                forest = growth.forest(free, rows, left.at(rows), f_all[rows])
+                if groups is None and (copies := free.copies(f_all)) > MANY_COPIES:
+                    warnings.warn(COPIES.format(copies), stacklevel=2)
         except KeyboardInterrupt:
             share, gain = 0.0, 0.0
             warnings.warn("fit was interrupted; the model is the estimator alone, without a forest", stacklevel=2)
@@ -143,34 +134,8 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _told(self, found: tuple[float, float] | None) -> tuple[float, float]:
         """(share, gain); where nobody could judge, the user hears of it."""
         if found is None:
-            words = "too few rows, groups or rows of a class to judge a forest by; the model is the estimator alone"
-            warnings.warn(words, stacklevel=3)
+            warnings.warn(TOO_FEW, stacklevel=3)
         return found or (0.0, 0.0)
-
-    def _check(self, y: Any) -> None:
-        """What cannot be meant is refused before anything is fitted."""
-        if not isinstance(self.estimator, MonotonicRegressor | MonotonicClassifier):
-            raise InputError(
-                "a forest is added to a MonotonicRegressor or a MonotonicClassifier; got "
-                f"{type(self.estimator).__name__}; pass one of them."
-            )
-        loss: Any = getattr(self.estimator, "loss", "squared_error")
-        if not isinstance(loss, str) or loss != "squared_error":
-            raise InputError(
-                f"a forest learns what squared_error leaves over; got loss={loss!r}; choose that loss, or leave the "
-                "forest out."
-            )
-        whole("n_trees", self.n_trees, 1)
-        whole("min_samples_leaf", self.min_samples_leaf, 1)
-        threads(self.n_jobs)
-        cv: Any = self.cv
-        if cv is not None and (isinstance(cv, str) or not hasattr(cv, "split")):
-            whole("cv", cv, 2, "None, a splitter of scikit-learn's")
-        if isinstance(self.estimator, MonotonicClassifier) and _has_many_classes(y):
-            raise InputError(
-                f"Only binary classification is supported with a forest; got {len(np.unique(y))} classes; fit the "
-                "estimator without one, or one class against the others."
-            )
 
     def _fitted(self, shown: list[LeftOut], *data: Any) -> Any:
         """f of all rows, its warnings pointing to who called `fit`; shown: gets what its members held out."""
@@ -187,10 +152,10 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, offset: Any) -> tuple[Any, Any]:
         """The table, and what is added to f in every row."""
         check_is_fitted(self, "estimator_")
-        if self.forest_ is None:
-            return X, offset
         schema = self.estimator_._schema
         table = replace(table_like(X, schema, type(self).__name__), named=schema.named)  # f would tell again
+        if self.forest_ is None:
+            return table, offset
         own = self.share_ * self.forest_.predict(self._columns.encode(table))
         given = read_offsets(offset, table.n_rows)
         return table, own if given is None else own + given
@@ -248,7 +213,7 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         gain = own.pop("gain")
         if not isinstance(gain, float):
             raise FrozenFileError(f"{path} has malformed parameters (gain={gain!r}); get an undamaged copy.")
-        if not set(whole.columns.places) <= set(_free_places(f)):
+        if not set(whole.columns.places) <= set(places_of(f)):
             raise FrozenFileError(f"{path} holds a forest that sees a feature with a promise; get an undamaged copy.")
         model = cls(clone(f), **own)
         model.estimator_, model.forest_, model._columns = f, whole.forest, whole.columns
