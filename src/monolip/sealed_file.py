@@ -102,10 +102,10 @@ def named_path(path: str | os.PathLike[str]) -> Path:
     >>> named_path("~/a") == Path.home() / "a", named_path("a/~") == Path("a/~")
     (True, True)
     """
-    given: Any = path
-    if not isinstance(given, str | os.PathLike) or "\0" in str(given) or not str(given):
-        raise InputError(f"a place is named by a path; got {given!r}; pass a string or a pathlib.Path.")
-    return Path(os.path.expanduser(path))
+    found: Any = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(found, str) or "\0" in found or not found:
+        raise InputError(f"a place is named by a path; got {path!r}; pass a string or a pathlib.Path.")
+    return Path(os.path.expanduser(found))
 
 
 def ordinary_size(path: Path) -> int | None:

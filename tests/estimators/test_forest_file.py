@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
-from monolip.errors import FrozenFileError, MonolipError
+from monolip.errors import FrozenFileError, MonolipError, StructureError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, WithFreeForest
 from monolip.estimators._forest_file import FORMAT, FrozenSum
+from monolip.estimators._free_columns import FreeColumn
 from monolip.sealed_file import header_length
 
 
@@ -146,6 +147,11 @@ def words(**new):
         lambda structure, _: structure.pop("network"),
         lambda _, tensors: tensors.pop("forest.value"),
         lambda _, tensors: tensors.update(other=np.zeros(3)),
+        lambda _, tensors: tensors.update({"forest.value": tensors["forest.value"][:0]}),
+        lambda _, tensors: tensors.update({"forest.threshold": tensors["forest.threshold"][:3]}),
+        lambda _, tensors: tensors.update({"forest.value": tensors["forest.value"][:, None]}),
+        lambda _, tensors: tensors.update({"forest.threshold": tensors["forest.threshold"][:, None]}),
+        lambda structure, _: structure["columns"][0].update(place=0),  # what the network promises a direction of
     ],
 )
 def test_a_true_seal_on_false_content_helps_nothing(change, saved, tmp_path):
@@ -172,9 +178,41 @@ def test_other_files_are_told_apart(saved, tmp_path):
 def test_a_forest_that_sees_a_promised_feature_is_refused(tmp_path):
     model, _ = fitted()
     model._columns = replace(model._columns, places=(0, 2, 3))
-    model.save(tmp_path / "m.safetensors")
-    with pytest.raises(FrozenFileError, match="promise"):
+    with pytest.raises(StructureError, match="has a direction"):
+        model.save(tmp_path / "m.safetensors")
+    X, y = jumps()
+    f = MonotonicRegressor(slopes={"d": (-1.0, 2.0)}, max_slope={"b": 3.0}, max_iter=5, random_state=0)
+    model = WithFreeForest(f, cv=2, n_trees=2, random_state=0).fit(X, y)
+    assert model.free_features_ == ("a", "c")
+    for place in (1, 3):
+        model._columns = replace(model._columns, places=(place,), columns=(FreeColumn(None, 0.0, 0.0),))
+        model.forest_, model.share_ = None, 0.0
+        model.save(tmp_path / "m.safetensors")
+        with pytest.raises(FrozenFileError, match="promise"):
+            WithFreeForest.load(tmp_path / "m.safetensors")
+
+
+@pytest.mark.parametrize("wrong", [{"monotonic_cst": {"zzz": 1}}, {"max_slope": "a"}, {"missing": 5}, "deep"])
+def test_parameters_that_cannot_be_meant_are_told_of_the_file(wrong, tmp_path):
+    model, _ = fitted()
+    if wrong == "deep":
+        for _ in range(700):
+            model.cv = [model.cv]
+    else:
+        model.estimator_.set_params(**wrong)
+    try:
+        model.save(tmp_path / "m.safetensors")
+    except RecursionError:
+        pytest.skip("too deep to be written here")
+    with pytest.raises(FrozenFileError, match=r"m\.safetensors"):
         WithFreeForest.load(tmp_path / "m.safetensors")
+
+
+def test_how_large_a_file_may_be(tmp_path):
+    model, _ = fitted()
+    model.save(tmp_path / "m.safetensors")
+    with pytest.raises(FrozenFileError, match="max_bytes"):
+        WithFreeForest.load(tmp_path / "m.safetensors", max_bytes=100)
 
 
 def test_an_untrusted_file_is_an_error_not_a_crash(tmp_path):

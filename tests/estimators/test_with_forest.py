@@ -236,21 +236,35 @@ def test_too_few_rows_have_no_forest(rng):
 def test_a_share_needs_a_gain_beyond_chance(rng):
     y, f = rng.normal(size=400), np.zeros(400)
     left = Leftover(y, np.ones(400), np.zeros(400), False)
-    assert best_share(left, f, y) == (1.0, pytest.approx(1.0))
-    assert best_share(left, f, 2 * y)[0] == 0.5
-    assert best_share(left, f, -y) == (0.0, 0.0)
-    assert best_share(left, f, f) == (0.0, 0.0)
-    assert best_share(left, f, rng.normal(size=400)) == (0.0, 0.0)
-    assert best_share(left, f, np.full(400, np.nan)) == (0.0, 0.0)
+    assert best_share(left, f, y, y) == (1.0, pytest.approx(1.0))
+    assert best_share(left, f, 2 * y, 2 * y)[0] == 0.5
+    assert best_share(left, f, -y, -y) == (0.0, 0.0)
+    assert best_share(left, f, f, f) == (0.0, 0.0)
+    assert best_share(left, f, *rng.normal(size=(2, 400))) == (0.0, 0.0)
+    assert best_share(left, f, *np.full((2, 400), np.nan)) == (0.0, 0.0)
+
+
+def test_more_trees_are_credited_with_what_halves_save_over_each(rng):
+    y = rng.normal(size=4000)
+    left, f = Leftover(y, np.ones(4000), np.zeros(4000), False), np.zeros(4000)
+    noise = rng.normal(size=(6, 4000))  # of six trees that predict y: halves of two judge, two more will come
+    judges, every = [noise[k : k + 2].mean(axis=0) for k in (0, 2)], noise.mean(axis=0)
+    told = best_share(left, f, y + judges[0], y + judges[1], 1 - 4 / 6)
+    true = best_share(left, f, y + every, y + every)
+    assert told[0] == true[0]
+    assert told[1] == pytest.approx(true[1], abs=0.02)
+    assert told[1] > best_share(left, f, y + judges[0], y + judges[1])[1] + 0.02
+    wild = 100.0 * noise[0]
+    assert best_share(left, f, wild, -wild, 0.9)[1] <= 1.0
 
 
 def test_rows_that_lose_end_it_early(rng):
     y, every = rng.normal(size=400), np.arange(400)
     left, f = Leftover(y, np.ones(400), np.zeros(400), False), np.zeros(400)
-    assert is_hopeless(left, f, -y)
-    assert is_hopeless(left.at(every < 100), f[:100], -y[:100])
-    assert not is_hopeless(left, f, y)
-    assert not is_hopeless(left, f, f)
+    assert is_hopeless(left, f, -y, -y)
+    assert is_hopeless(left.at(every < 100), f[:100], -y[:100], -y[:100])
+    assert not is_hopeless(left, f, y, y)
+    assert not is_hopeless(left, f, f, f)
 
 
 @pytest.mark.parametrize("make", [regressor, classifier])
@@ -300,7 +314,7 @@ def test_threads_change_no_bit(n_jobs, rng):
         assert alone.predict(X).tobytes() == several.predict(X).tobytes()
 
 
-@pytest.mark.parametrize("unit", [1e-200, 1e-12, 1e-8, 1e8, 1e150])
+@pytest.mark.parametrize("unit", [1e-200, 1e-12, 1e-8, 1e8, 1e150, 1e180])
 def test_the_unit_of_a_target_does_not_matter(unit, rng):
     X, y = jumps(rng)
     plain, other = regressor().fit(X, y), regressor().fit(X, y * unit)
@@ -393,3 +407,82 @@ def test_a_fitted_classifier_stays_one(rng):
     model.set_params(estimator=MonotonicRegressor())
     assert model.predict_proba(X).shape == (300, 2)
     assert not is_classifier(WithFreeForest(None))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("weight", [1e-4, 1e-6, 1e-20])
+def test_rare_weights_do_not_make_a_gain_of_noise(seed, weight):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(800, 3))
+    y = X[:, 0] + 2 * (np.floor(15 * X[:, 1]) % 2) > 1.2
+    f = MonotonicClassifier(monotonic_cst=[1, 0, 0], class_weight={0: weight, 1: 1.0}, random_state=seed)
+    model = WithFreeForest(f, random_state=seed).fit(X, y)
+    assert 0.0 <= model.gain_ <= 1.0
+    Z = rng.uniform(size=(4000, 3))
+    truth = Z[:, 0] + 2 * (np.floor(15 * Z[:, 1]) % 2) > 1.2
+    losses = [
+        np.average(
+            np.logaddexp(0.0, np.where(truth, -1, 1) * one.decision_function(Z)), weights=np.where(truth, 1, weight)
+        )
+        for one in (model, model.estimator_)
+    ]
+    assert losses[0] <= 1.2 * losses[1]
+
+
+def test_a_part_that_leaves_one_class_is_left_out(rng):
+    X, y = jumps(rng)
+    y = y > np.median(y)
+    groups = np.where(y, 0, rng.integers(1, 60, len(y)))  # one customer has all of one class
+    with pytest.warns(UserWarning, match="too few rows"):
+        model = classifier().fit(X, y, groups=groups)
+    assert model.forest_ is None
+    order = np.argsort(y, kind="stable")
+    with pytest.warns(UserWarning, match="too few rows"):
+        classifier().set_params(cv=KFold(2)).fit(X.iloc[order], y[order])
+    weight = np.where(np.arange(len(y)) < len(y) // 2, 0.0, 1.0)
+    with pytest.warns(UserWarning, match="too few rows"):  # all kept rows, or all held out, weigh nothing
+        classifier().set_params(cv=KFold(2)).fit(X, y, sample_weight=weight)
+
+
+def test_splitters_see_the_table_and_may_give_masks(rng):
+    class BySign:
+        def split(self, X, y=None, groups=None):
+            mask = X["a"].to_numpy() > 0
+            yield mask, ~mask
+            yield ~mask, mask
+
+    X, y = jumps(rng)
+    assert regressor().set_params(cv=BySign()).fit(X, y).share_ > 0
+
+    class Wrong:
+        def split(self, X, y=None, groups=None):
+            yield np.array([0, 10**6]), np.array([1])
+
+    with pytest.raises(InputError, match="cv splits the rows"):
+        regressor().set_params(cv=Wrong()).fit(X, y)
+    for wrong in ({"cv": KFold}, {"min_samples_leaf": 10**30}, {"n_trees": 10**9}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            regressor().set_params(**wrong).fit(X, y)
+
+
+def test_ctrl_c_while_the_table_is_read_again_keeps_the_estimator(rng, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    X, y = jumps(rng)
+    monkeypatch.setattr("monolip.estimators.with_forest.read_table", interrupt)
+    with pytest.warns(UserWarning, match="without a forest"):
+        model = regressor().fit(X, y)
+    assert model.forest_ is None
+    assert len(model.predict(X)) == len(y)
+
+
+def test_class_weights_have_any_unit(rng):
+    X, y = jumps(rng)
+    found = {
+        (model.share_, round(model.gain_, 6))
+        for size in (1e-200, 1.0, 1e200)
+        for model in [classifier(class_weight={False: size, True: size}).fit(X, y > np.median(y))]
+    }
+    assert len(found) == 1
+    assert found.pop()[0] > 0

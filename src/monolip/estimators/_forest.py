@@ -33,12 +33,14 @@ class Forest:
         """Shape (n, features) -> (n,); trees are added up in their order."""
         return sum_of_trees(self.trees, np.ascontiguousarray(x))
 
-    def spread(self, x: FloatArray, g: FloatArray) -> FloatArray:
-        """Variance of its trees around their mean g, row by row, as that of one tree; 0 of a single tree."""
-        n, squares = len(self.trees), np.zeros(len(x))
-        for tree in self.trees:
-            squares += np.square(n * sum_of_trees([tree], x) - g)
-        return squares / max(1, n - 1)
+    def halves(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What each half of its trees alone would predict; both the same for a single tree. Their mean is the forest's
+        own prediction but for an odd tree."""
+        middle = len(self.trees) // 2
+        if not middle:
+            return (self.predict(x),) * 2
+        one, two = sum_of_trees(self.trees[:middle], x), sum_of_trees(self.trees[middle : 2 * middle], x)
+        return one * (len(self.trees) / middle), two * (len(self.trees) / middle)
 
 
 class FreeRows:

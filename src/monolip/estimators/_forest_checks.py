@@ -19,6 +19,7 @@ from monolip.estimators.regressor import MonotonicRegressor
 __all__ = ["COPIES", "MANY_COPIES", "TOO_FEW", "check_forest", "places_of"]
 
 MANY_COPIES = 0.1  # of the rows
+MOST_TREES = 100_000
 TOO_FEW = (
     "too few rows to judge a forest by, which takes 16, of each class 16, and four groups for every part; the model is "
     "the estimator alone: leave the forest out, or pass a smaller cv"
@@ -44,11 +45,11 @@ def check_forest(model: Any, y: Any) -> None:
             f"a forest learns what squared_error leaves over; got loss={loss!r}; choose that loss, or leave the "
             "forest out."
         )
-    whole("n_trees", model.n_trees, 1)
-    whole("min_samples_leaf", model.min_samples_leaf, 1)
+    whole("n_trees", model.n_trees, 1, high=MOST_TREES)
+    whole("min_samples_leaf", model.min_samples_leaf, 1, high=2**31)
     threads(model.n_jobs)
     cv: Any = model.cv
-    if cv is not None and (isinstance(cv, str) or not hasattr(cv, "split")):
+    if cv is not None and (isinstance(cv, str | type) or not hasattr(cv, "split")):
         whole("cv", cv, 2, "None, a splitter of scikit-learn's")
     if isinstance(model.estimator, MonotonicClassifier) and _has_many_classes(y):
         raise InputError(

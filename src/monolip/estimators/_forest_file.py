@@ -52,6 +52,9 @@ class FrozenSum:
         if list(places) != sorted(set(places)) or not all(0 <= j < inputs.n_raw for j in places):
             raise StructureError(f"a forest sees columns of the table, each once and in order; got {places}.")
         for j, column in zip(places, self.columns.columns, strict=True):
+            box = slice(int(inputs.starts[j]), int(inputs.starts[j + 1]))
+            if not ((self.network.bounds.lower[box] < 0) & (self.network.bounds.upper[box] > 0)).all():
+                raise StructureError(f"a forest sees features without a promise; {inputs.names[j]!r} has a direction.")
             if (column.labels is not None) != isinstance(inputs.columns[j], CategoryColumn):
                 raise StructureError(f"a forest sees a category as one; {inputs.names[j]!r} is not the same in both.")
         if self.forest is not None:
@@ -90,9 +93,10 @@ class FrozenSum:
         columns = FreeColumns(tuple(place for place, _ in read), tuple(column for _, column in read))
         forest = None
         if structure["nodes"]:
-            parts = [np.split(tensors[f"forest.{part}"], np.cumsum(structure["nodes"])) for part in Tree._fields]
-            if any(part[-1].size for part in parts):
-                raise StructureError("nodes that belong to no tree")
+            whole = [tensors[f"forest.{part}"] for part in Tree._fields]
+            if {array.shape for array in whole} != {(sum(structure["nodes"]),)}:
+                raise StructureError("a tree has a feature, a threshold, a child and a value for each of its nodes.")
+            parts = [np.split(array, np.cumsum(structure["nodes"])) for array in whole]
             trees = [Tree(f.astype(np.int32), t, c.astype(np.int32), v) for f, t, c, v in zip(*parts, strict=True)]
             forest = Forest(tuple(trees[:-1]), len(read))
         return cls(put_together(structure["network"], own), columns, forest, structure["share"])
@@ -119,6 +123,7 @@ def _check_tree(tree: Tree, n_features: int) -> None:
     at, inner = np.arange(len(tree.feature)), tree.feature >= 0
     good = (
         len(at) > 0
+        and {part.shape for part in tree} == {at.shape}
         and bool(((tree.feature >= -1) & (tree.feature < n_features)).all())
         and bool(((tree.child > at) & (tree.child < len(at) - 1))[inner].all())
         and bool(np.isfinite(tree.value).all() and not np.isnan(tree.threshold).any())

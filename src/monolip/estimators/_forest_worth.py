@@ -22,7 +22,7 @@ __all__ = ["Growth", "refits", "worth"]
 
 FloatArray = NDArray[np.float64]
 PARTS = 4  # of the rows, where members judge nothing
-JUDGES = 10  # trees by which a forest is judged; what more of them would gain is known from their spread
+JUDGES = 10  # trees by which a forest is judged; what more of them would gain is known from its two halves
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,22 @@ class Growth:
     seed: int
 
     def forest(self, free: FreeRows, rows: Any, left: Leftover, f: FloatArray, n_trees: int | None = None) -> Forest:
-        """Over some rows of the table, to learn what f leaves over there."""
+        """Over some rows of the table, to learn what f leaves over there. left, f: of these rows."""
+        counts = left.weight > 0
+        if not counts.all():
+            rows, left, f = rows[counts], left.at(counts), f[counts]
         grower = Grower(free, rows, *left.after(f), self.min_leaf, self.n_jobs, self.seed)
         return grower.forest(self.n_trees if n_trees is None else n_trees)
 
 
 def refits(
-    estimator: Any, cv: Any, table: RawTable, y: Any, sample_weight: Any, left: Leftover, groups: NDArray[Any] | None,
-    seed: int,
+    estimator: Any, cv: Any, X: Any, table: RawTable, y: Any, sample_weight: Any, left: Leftover,
+    groups: NDArray[Any] | None, seed: int,
 ) -> Iterator[Part]:  # fmt: skip
-    """The estimator fitted without each part of the rows. cv: as scikit-learn has it, None for a few parts."""
+    """The estimator fitted without each part of the rows. cv: as scikit-learn has it, None for a few parts. X: as the
+    user gave the table, for splitters that look at it."""
     labels, given = column_or_1d(y), read_weights(sample_weight, table.n_rows)
-    for kept, held in left.parts(PARTS if cv is None else cv, groups, seed):
+    for kept, held in left.parts(PARTS if cv is None else cv, X, groups, seed):
         weight = None if given is None else given[kept]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit of all rows has told
@@ -61,14 +65,14 @@ def worth(parts: Iterable[Part], left: Leftover, free: FreeRows, growth: Growth)
     """(share, gain): a forest is grown without each part, whose rows then say what it is worth; None without parts."""
     asked: list[tuple[Leftover, FloatArray, FloatArray, FloatArray]] = []
     n_trees = min(JUDGES, growth.n_trees)
+    more = 1.0 - n_trees / growth.n_trees
     for part in parts:
         forest = growth.forest(free, part.kept, left.at(part.kept, part.weight_kept), part.f_kept, n_trees)
-        held, x = left.at(part.held, part.weight_held), free.x[part.held]
-        g = forest.predict(x)
-        asked.append((held, part.f_held, g, forest.spread(x, g) * (1 / n_trees - 1 / growth.n_trees)))
-        if is_hopeless(*asked[-1]):
+        asked.append((left.at(part.held, part.weight_held), part.f_held, *forest.halves(free.x[part.held])))
+        if is_hopeless(*asked[-1], more):
             return 0.0, 0.0
     if not asked:
         return None
     helds, *rest = zip(*asked, strict=True)
-    return best_share(Leftover.joined(helds), *map(np.concatenate, rest))
+    f, one, two = map(np.concatenate, rest)
+    return best_share(Leftover.joined(helds), f, one, two, more)

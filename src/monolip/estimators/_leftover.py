@@ -24,6 +24,7 @@ SHARES = (0.25, 0.5, 0.75, 1.0)
 FLATTEST = 0.02  # curvature of the log-loss by which a residual is divided, at least: sure rows would count for all
 FEWEST = 4  # rows of a class in every part
 FEWEST_ROWS = 16  # of a class in all
+MOST_SAVED = 0.5  # part of the loss: what more trees are credited with at most
 DOUBT = 2.0  # standard errors: one part of few rows may be unlucky
 
 
@@ -41,9 +42,10 @@ class Leftover:
         """What there is to leave over for an estimator that was fitted to it: rows count as they do there."""
         labels, classes = column_or_1d(y), getattr(f, "classes_", None)
         weight, shift = read_weights(sample_weight, len(labels)), read_offsets(offset, len(labels))
-        weight = np.ones(len(labels)) if weight is None else weight
+        weight = np.ones(len(labels)) if weight is None else weight / weight.max()
         if classes is not None and f.class_weight is not None:
-            weight = weight * compute_sample_weight(f.class_weight, labels)
+            balance = np.asarray(compute_sample_weight(f.class_weight, labels))
+            weight = weight * (balance / (balance.max() or 1.0))
         values = np.asarray(labels if classes is None else labels == classes[1], dtype=np.float64)
         return cls(values, weight, np.zeros(len(labels)) if shift is None else shift, classes is not None)
 
@@ -79,38 +81,49 @@ class Leftover:
         return np.asarray(self.weight * each)
 
     def gains(
-        self, f: FloatArray, g: FloatArray, calm: FloatArray | float, shares: tuple[float, ...]
+        self, f: FloatArray, one: FloatArray, two: FloatArray, more: float, shares: tuple[float, ...]
     ) -> tuple[FloatArray, list[FloatArray]]:
-        """The losses without g, and what each row gains by each share of it.
+        """The losses without a forest, and what each row gains by each share of it.
 
-        calm: variance that g will have lost when it is used; a loss falls by half its curvature times that. Squares are
-        counted in the largest error, so that a target may have any unit.
+        one, two: what its halves predict, each with twice the variance of both. more: the part of all trees that is yet
+        to come; they save this part of what both halves together save over each alone, and no more than half of the
+        loss. Squares are counted in the largest error, so that a target may have any unit.
         """
         largest = 1.0 if self.is_class else float(np.abs(self.y - f - self.shift).max(initial=0.0))
         unit = largest if 0.0 < largest < np.inf else 1.0
         without, found = self.losses(f, unit), []
         for share in shares:
-            much = share * np.sqrt(calm) / unit
-            noise = self.weight * self._half_curvature(f + share * g) * much * much
-            found.append(without - self.losses(f + share * g, unit) + noise)
+            both = self.losses(f + share * (one / 2 + two / 2), unit)
+            each = (self.losses(f + share * one, unit) + self.losses(f + share * two, unit)) / 2
+            saved = more * (each - both)
+            most = MOST_SAVED * float(both.sum())
+            found.append(without - both + saved * min(1.0, most / (float(saved.sum()) or 1.0)))
         return without, found
 
-    def _half_curvature(self, f: FloatArray) -> FloatArray | float:
-        """Of the loss of each row, a square in units."""
-        return 0.125 / np.square(np.cosh(0.5 * np.clip(f + self.shift, -700.0, 700.0))) if self.is_class else 1.0
-
-    def parts(self, cv: Any, groups: NDArray[Any] | None, seed: int) -> list[tuple[Rows, Rows]]:
+    def parts(self, cv: Any, X: Any, groups: NDArray[Any] | None, seed: int) -> list[tuple[Rows, Rows]]:
         """(rows kept, rows held out), once for every part; none where there are too few rows to judge by.
 
-        cv: a number of parts, or what splits rows as scikit-learn's classes do. groups: rows of one stay together.
+        cv: a number of parts, or what splits rows as scikit-learn's classes do, which may look at X. groups: rows of
+        one stay together. A part that leaves nothing to learn from, or to judge by, is left out.
         """
-        if hasattr(cv, "split"):
-            try:
-                return list(cv.split(self.y, self.y, groups))
-            except ValueError as error:
-                missing = groups is None and "groups" in str(error)
-                remedy = "pass fit(groups=)" if missing else "pass another splitter"
-                raise InputError(f"cv splits the rows; got {reprlib.repr(cv)}: {error}; {remedy}.") from None
+        found = self._split_by(cv, X, groups) if hasattr(cv, "split") else self._dealt(cv, groups, seed)
+        return [(kept, held) for kept, held in found if self._tells(kept) and self._tells(held)]
+
+    def _tells(self, rows: Rows) -> bool:
+        """Whether there is something to learn from these rows, or to judge by: both classes, and rows that count."""
+        y = self.y[rows[self.weight[rows] > 0]]
+        return len(np.unique(y)) == 2 if self.is_class else len(y) > 0
+
+    def _split_by(self, cv: Any, X: Any, groups: NDArray[Any] | None) -> list[tuple[Rows, Rows]]:
+        every = np.arange(len(self.y))
+        try:
+            return [(every[kept], every[held]) for kept, held in cv.split(X, self.y, groups)]
+        except (ValueError, TypeError, IndexError) as error:
+            missing = groups is None and "groups" in str(error)
+            remedy = "pass fit(groups=)" if missing else "pass another splitter"
+            raise InputError(f"cv splits the rows; got {reprlib.repr(cv)}: {error}; {remedy}.") from None
+
+    def _dealt(self, cv: int, groups: NDArray[Any] | None, seed: int) -> list[tuple[Rows, Rows]]:
         from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold  # slow to import
 
         rows = np.flatnonzero(self.weight > 0)  # others tell nothing
@@ -153,12 +166,14 @@ def read_groups(groups: Any, y: Any) -> NDArray[np.int64] | None:
     return np.array([known[label] for label in labels], dtype=np.int64)
 
 
-def best_share(left: Leftover, f: FloatArray, g: FloatArray, calm: FloatArray | float = 0.0) -> tuple[float, float]:
-    """(share, part of the loss gained): the share of g with the least loss, if that is no chance; else nothing.
+def best_share(
+    left: Leftover, f: FloatArray, one: FloatArray, two: FloatArray, more: float = 0.0
+) -> tuple[float, float]:
+    """(share, part of the loss gained): the share of a forest with the least loss, if that is no chance; else nothing.
 
-    calm: variance that g will have lost when it is used.
+    one, two, more: as in `gains`.
     """
-    without, found = left.gains(f, g, calm, SHARES)
+    without, found = left.gains(f, one, two, more, SHARES)
     sums = [float(gain.sum()) for gain in found]
     best = int(np.argmax(sums))
     if not sums[best] > _standard_error(found[best]):  # or it is no number
@@ -166,9 +181,9 @@ def best_share(left: Leftover, f: FloatArray, g: FloatArray, calm: FloatArray | 
     return SHARES[best], sums[best] / float(without.sum())
 
 
-def is_hopeless(left: Leftover, f: FloatArray, g: FloatArray, calm: FloatArray | float = 0.0) -> bool:
-    """Whether these rows alone say that even the least share of g does harm."""
-    _, (gain,) = left.gains(f, g, calm, SHARES[:1])
+def is_hopeless(left: Leftover, f: FloatArray, one: FloatArray, two: FloatArray, more: float = 0.0) -> bool:
+    """Whether these rows alone say that even the least share of a forest does harm."""
+    _, (gain,) = left.gains(f, one, two, more, SHARES[:1])
     return float(gain.sum()) < -DOUBT * _standard_error(gain)
 
 

@@ -98,7 +98,7 @@ def read_parameters(
         )
     try:
         return {name: _decode(value) for name, value in written.items()}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FrozenFileError(
             f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy."
         ) from error

@@ -30,6 +30,7 @@ from monolip.estimators.classifier import MonotonicClassifier
 from monolip.estimators.regressor import MonotonicRegressor
 from monolip.estimators.threshold import Threshold, choose_threshold
 from monolip.frozen_file import write_model
+from monolip.sealed_format import building_from
 
 __all__ = ["WithFreeForest"]
 
@@ -108,26 +109,26 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         seed, shown = first_number(self.random_state), list[LeftOut]()
         growth = Growth(int(self.n_trees), int(self.min_samples_leaf), self.n_jobs, seed)
         f = self._fitted(shown, X, y, sample_weight, offset)
-        places, table = places_of(f), read_table(X)
-        columns, left = FreeColumns.learn(table, f._schema, places), Leftover.of(f, y, sample_weight, offset)
-        free = FreeRows(columns.encode(table))
-        share, gain, forest = 0.0, 0.0, None
+        share, gain, forest, columns = 0.0, 0.0, None, FreeColumns((), ())
         try:
+            places, table = places_of(f), read_table(X)
+            columns, left = FreeColumns.learn(table, f._schema, places), Leftover.of(f, y, sample_weight, offset)
+            free = FreeRows(columns.encode(table))
             if places and not f._interrupted:
                 own = self.cv is None and groups is None and any(len(one) for one in shown) and left.can_be_judged()
-                others = refits(self.estimator, self.cv, table, y, sample_weight, left, groups, seed)
+                others = refits(self.estimator, self.cv, X, table, y, sample_weight, left, groups, seed)
                 share, gain = self._told(worth(shown[0] if own else others, left, free, growth))
             if share:
-                rows, f_all = np.flatnonzero(left.weight > 0), outputs_of(f, table)  # others tell nothing
-                forest = growth.forest(free, rows, left.at(rows), f_all[rows])
+                f_all = outputs_of(f, table)
+                forest = growth.forest(free, np.arange(table.n_rows), left, f_all)
                 if groups is None and (copies := free.copies(f_all)) > MANY_COPIES:
                     warnings.warn(COPIES.format(copies), stacklevel=2)
         except KeyboardInterrupt:
-            share, gain = 0.0, 0.0
+            share, gain, forest = 0.0, 0.0, None
             warnings.warn("fit was interrupted; the model is the estimator alone, without a forest", stacklevel=2)
         self.estimator_, self.forest_, self._columns, self.share_, self.gain_ = f, forest, columns, share, gain
-        self.free_features_ = tuple(f._schema.names[j] for j in places)
-        if not places:
+        self.free_features_ = tuple(f._schema.names[j] for j in columns.places)
+        if not places_of(f):
             warnings.warn("something is promised of every feature, so there is none for a forest", stacklevel=2)
         return self
 
@@ -203,9 +204,9 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         write_model(path, FORMAT.pack(*whole.take_apart(), whole.digest, extra=extra))
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """A fitted model that predicts the same bits."""
-        whole, text = FrozenSum.load(path), read_entry(path, _ENTRY_OF_F)
+    def load(cls, path: str | PathLike[str], *, max_bytes: int = 2**31) -> Self:
+        """A fitted model that predicts the same bits. Settings that no file can hold (a splitter) are None."""
+        whole, text = FrozenSum.load(path, max_bytes), read_entry(path, _ENTRY_OF_F)
         names = frozenset((*cls._get_param_names(), "gain")) - {"estimator"}
         own = read_parameters(read_entry(path, _ENTRY), cls.__name__, names, whole.digest, path)
         kind = MonotonicClassifier if owner_of(text) == MonotonicClassifier.__name__ else MonotonicRegressor
@@ -213,7 +214,9 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         gain = own.pop("gain")
         if not isinstance(gain, float):
             raise FrozenFileError(f"{path} has malformed parameters (gain={gain!r}); get an undamaged copy.")
-        if not set(whole.columns.places) <= set(places_of(f)):
+        with building_from(path):
+            free = {f._schema.names[j] for j in places_of(f)} - set(f._capped)
+        if not {f._schema.names[j] for j in whole.columns.places} <= free:
             raise FrozenFileError(f"{path} holds a forest that sees a feature with a promise; get an undamaged copy.")
         model = cls(clone(f), **own)
         model.estimator_, model.forest_, model._columns = f, whole.forest, whole.columns
