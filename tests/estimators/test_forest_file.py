@@ -135,6 +135,12 @@ def words(**new):
         words(share=0.0),
         words(share=-0.5),
         words(share="much"),
+        words(share=True),
+        words(share=1),
+        lambda structure, _: structure["columns"][1].update(labels=["w", "v", "u"]),
+        lambda structure, _: structure["columns"][1].update(labels=[]),
+        lambda structure, _: structure["columns"][1].update(unknown=5.0),
+        lambda structure, _: structure["columns"][2].update(unknown=1.0),
         words(nodes=[1]),
         words(nodes=[]),
         words(nodes=[-3, 5]),
@@ -185,7 +191,7 @@ def test_a_forest_that_sees_a_promised_feature_is_refused(tmp_path):
     model = WithFreeForest(f, cv=2, n_trees=2, random_state=0).fit(X, y)
     assert model.free_features_ == ("a", "c")
     for place in (1, 3):
-        model._columns = replace(model._columns, places=(place,), columns=(FreeColumn(None, 0.0, 0.0),))
+        model._columns = replace(model._columns, places=(place,), columns=(FreeColumn(None, 0.0, -np.inf),))
         model.forest_, model.share_ = None, 0.0
         model.save(tmp_path / "m.safetensors")
         with pytest.raises(FrozenFileError, match="promise"):

@@ -177,10 +177,13 @@ def test_what_cannot_be_meant_is_refused(rng):
         regressor(monotonic_cst={"zz": 1}).fit(X, y)
     for groups, words in (
         ([1, 2], "2 for 100 rows"),
-        ("a", r"shape \(\)"),
-        (np.zeros((100, 2)), r"shape \(100, 2\)"),
-        (["a"] * 99 + [None], "none in row 99"),
-        ([np.nan] + [1.0] * 99, "none in row 0"),
+        ("a", "one column"),
+        (7, "one column"),
+        (np.zeros((100, 2)), "one column"),
+        (X[["a", "b"]], "one column"),
+        ([{}] * 100, "unhashable"),
+        (["a"] * 99 + [None], "none for row 99"),
+        ([np.nan] + [1.0] * 99, "none for row 0"),
     ):
         with pytest.raises(InputError, match=words):
             regressor().fit(X, y, groups=groups)
@@ -458,8 +461,29 @@ def test_splitters_see_the_table_and_may_give_masks(rng):
         def split(self, X, y=None, groups=None):
             yield np.array([0, 10**6]), np.array([1])
 
-    with pytest.raises(InputError, match="cv splits the rows"):
+    with pytest.raises(InputError, match="cv splits the rows; got Wrong"):
         regressor().set_params(cv=Wrong()).fit(X, y)
+
+    class Given:
+        def __init__(self, *parts):
+            self.parts = parts
+
+        def split(self, X, y=None, groups=None):
+            return iter(self.parts)
+
+    for part, words in (
+        ((0, 1), "not one column"),
+        ((np.zeros((3, 2), int), [1]), "not one column"),
+        ((None, [1]), "not one column"),
+        ((range(400), range(300, 500)), "keeps some of them"),
+    ):
+        with pytest.raises(InputError, match=words):
+            regressor().set_params(cv=Given(part)).fit(X, y)
+    parts = (tuple(range(400)), slice(400, 800)), (np.arange(400, 800), np.array([]))
+    assert regressor().set_params(cv=Given(*parts)).fit(X, y).share_ > 0
+    halves = Given((range(400), range(400, 800)))
+    with pytest.raises(InputError, match="groups stay together; got Given"):
+        regressor().set_params(cv=halves).fit(X, y, groups=np.arange(800) % 40)
     for wrong in ({"cv": KFold}, {"min_samples_leaf": 10**30}, {"n_trees": 10**9}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             regressor().set_params(**wrong).fit(X, y)
@@ -486,3 +510,56 @@ def test_class_weights_have_any_unit(rng):
     }
     assert len(found) == 1
     assert found.pop()[0] > 0
+
+
+@pytest.mark.parametrize("make", [MonotonicRegressor, MonotonicClassifier])
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_is_no_gain(make, seed):
+    rng = np.random.default_rng(seed)
+    X = np.c_[rng.normal(size=600), rng.integers(0, 3, 600), rng.integers(0, 2, 600)]  # halves of a forest agree
+    y = X[:, 0] + rng.normal(size=600)  # the free features are noise
+    f = make(monotonic_cst=[1, 0, 0], **QUICK)
+    model = WithFreeForest(f, random_state=seed).fit(X, y if make is MonotonicRegressor else y > 0)
+    assert model.gain_ < 0.05
+    left = Leftover(y, np.ones(600), np.zeros(600), False)
+    one = 1e-3 * rng.normal(size=600)
+    assert best_share(left, np.zeros(600), one, one * (1 + 1e-16), 2 / 3)[1] < 0.01
+
+
+def test_one_row_that_weighs_more_than_all_others_judges_nothing(rng):
+    X = rng.uniform(size=(300, 2))
+    for seed in range(6):
+        y = X[:, 0] + np.random.default_rng(seed).normal(size=300)
+        weight = np.r_[1e10, np.ones(299)]
+        model = regressor(monotonic_cst=[1, 0]).set_params(cv=4, random_state=seed).fit(X, y, sample_weight=weight)
+        assert model.share_ == 0.0
+        few = ShuffleSplit(1, test_size=3, random_state=seed)
+        assert regressor(monotonic_cst=[1, 0]).set_params(cv=few).fit(X, y).share_ == 0.0
+
+
+def test_names_of_groups_may_be_anything(rng):
+    X, y = jumps(rng)
+    number = np.arange(800) // 4
+    for groups in (
+        [(int(g), "a") for g in number], pd.Series(number, index=number), pd.DataFrame({"g": number}), number[:, None],
+        number.astype(str), [int(g) if g % 2 else str(g) for g in number],
+    ):  # fmt: skip
+        found = regressor().fit(X, y, groups=groups)
+        assert (found.share_, found.gain_) == (pytest.approx(1.0, abs=0.5), pytest.approx(0.4, abs=0.4))
+
+
+def test_equal_rows_of_few_values_are_no_copies(rng):
+    X = np.c_[rng.integers(0, 10, 800), rng.integers(0, 8, 800), rng.integers(0, 4, 800)].astype(float)
+    y = X[:, 0] + 3 * ((X[:, 1] * X[:, 2]) % 3) + rng.normal(size=800)
+    assert regressor(monotonic_cst=[1, 0, 0]).fit(X, y).share_ > 0  # without a warning
+
+
+def test_warnings_as_errors_leave_the_model_whole(rng, monkeypatch):
+    X, y = jumps(rng)
+    model = regressor()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="another row"):
+            model.fit(pd.concat([X, X], ignore_index=True), np.r_[y, y])
+    assert model.share_ > 0
+    assert len(model.predict(X)) == 800

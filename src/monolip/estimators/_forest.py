@@ -17,6 +17,7 @@ __all__ = ["Forest", "FreeRows", "Grower"]
 
 FloatArray = NDArray[np.float64]
 MOST_ROWS = 65_536  # that a tree grows on
+ALIKE = 0.25  # part of the variance that is left among copies
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,26 @@ class FreeRows:
     def ranks(self) -> NDArray[np.int32]:
         return self._ranked[0]
 
-    def copies(self, f: FloatArray) -> float:
-        """Part of the rows that have another one like them: the same here, and for a function f of all features."""
+    def copies(self, f: FloatArray, rest: FloatArray) -> float:
+        """Part of the rows that have another one like them: the same here, and for a function f of all features.
+
+        rest: what f leaves over; where rows that look the same differ in it, they are others that only look the same,
+        as rows of few values do, and none is a copy.
+        """
         rng = np.random.default_rng(0)
         keys = np.ascontiguousarray(f).view(np.uint64).copy()
         for column in self.ranks.T:  # random multiples, modulo 2^64: of 10^5 rows two others meet once in 10^9 times
             keys += column.astype(np.uint64) * np.uint64(rng.integers(1, 2**63))
-        return 1.0 - float(np.count_nonzero(np.unique(keys, return_counts=True)[1] == 1)) / len(keys)
+        _, group, count = np.unique(keys, return_inverse=True, return_counts=True)
+        again = count[group] > 1
+        if not again.any():
+            return 0.0
+        largest = float(np.abs(rest).max(initial=0.0)) or 1.0
+        part = rest / largest
+        within = (part - (np.bincount(group, part) / count)[group])[again]
+        if not np.square(within).sum() < ALIKE * np.square(part[again] - part[again].mean()).sum():
+            return 0.0
+        return float(again.mean())
 
     def forest(self, trees: Sequence[Tree], unit: float) -> Forest:
         """Of trees that were grown on ranks, and taught what is left over in this unit: their mean."""

@@ -16,14 +16,15 @@ from monolip.estimators._promises import read_promises
 from monolip.estimators.classifier import MonotonicClassifier
 from monolip.estimators.regressor import MonotonicRegressor
 
-__all__ = ["COPIES", "MANY_COPIES", "TOO_FEW", "check_forest", "places_of"]
+__all__ = ["COPIES", "MANY_COPIES", "NONE_FREE", "TOO_FEW", "check_forest", "places_of"]
 
 MANY_COPIES = 0.1  # of the rows
 MOST_TREES = 100_000
 TOO_FEW = (
-    "too few rows to judge a forest by, which takes 16, of each class 16, and four groups for every part; the model is "
-    "the estimator alone: leave the forest out, or pass a smaller cv"
+    "too few rows can be held out to judge a forest by: 16 at least, of each class as many, and with groups four of "
+    "them for every part; the model is the estimator alone"
 )
+NONE_FREE = "something is promised of every feature, so there is none for a forest"
 COPIES = (
     "{:.0%} of the rows have features that another row has as well; a forest learns such rows by heart, and rows held "
     "out take that for a gain; if they are of one customer, or copies, name them by fit(groups=)"

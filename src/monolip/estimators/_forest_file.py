@@ -23,12 +23,13 @@ from monolip.estimators._forest import Forest
 from monolip.estimators._free_columns import FreeColumn, FreeColumns
 from monolip.frozen import FrozenNetwork
 from monolip.frozen_file import put_together, take_apart
-from monolip.input_columns import CategoryColumn
+from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.sealed_format import SealedFormat
 
 __all__ = ["FORMAT", "FrozenSum"]
 
 Tensors = Mapping[str, NDArray[Any]]
+Column = NumericColumn | CategoryColumn
 FORMAT = SealedFormat("monolip.WithFreeForest", 1, ("float64", "int64"))
 _WHOLE = ("feature", "child")
 
@@ -46,7 +47,11 @@ class FrozenSum:
         inputs = self.network.inputs
         if inputs is None or self.network.n_outputs != 1:
             raise StructureError("a forest stands beside a network with raw columns and one output; got another.")
-        if not 0.0 <= self.share <= 1.0 or (self.share == 0.0) != (self.forest is None):
+        if (
+            type(self.share) is not float
+            or not 0.0 <= self.share <= 1.0
+            or (self.share == 0.0) != (self.forest is None)
+        ):
             raise StructureError(f"the share of a forest lies in [0, 1], 0 without one; got {self.share!r}.")
         places = self.columns.places
         if list(places) != sorted(set(places)) or not all(0 <= j < inputs.n_raw for j in places):
@@ -55,8 +60,8 @@ class FrozenSum:
             box = slice(int(inputs.starts[j]), int(inputs.starts[j + 1]))
             if not ((self.network.bounds.lower[box] < 0) & (self.network.bounds.upper[box] > 0)).all():
                 raise StructureError(f"a forest sees features without a promise; {inputs.names[j]!r} has a direction.")
-            if (column.labels is not None) != isinstance(inputs.columns[j], CategoryColumn):
-                raise StructureError(f"a forest sees a category as one; {inputs.names[j]!r} is not the same in both.")
+            if not _is_same(column, inputs.columns[j]):
+                raise StructureError(f"a forest sees columns as the network does; {inputs.names[j]!r} is another.")
         if self.forest is not None:
             for tree in self.forest.trees:
                 _check_tree(tree, len(places))
@@ -100,6 +105,15 @@ class FrozenSum:
             trees = [Tree(f.astype(np.int32), t, c.astype(np.int32), v) for f, t, c, v in zip(*parts, strict=True)]
             forest = Forest(tuple(trees[:-1]), len(read))
         return cls(put_together(structure["network"], own), columns, forest, structure["share"])
+
+
+def _is_same(column: FreeColumn, of_f: Column) -> bool:
+    """Whether both know the same categories, and what is missing or unknown counts as something known."""
+    codes = (column.missing, column.unknown)
+    if not isinstance(of_f, CategoryColumn):
+        return column.labels is None and column.missing < math.inf and column.unknown == -math.inf
+    known = {-math.inf, *map(float, range(len(of_f.categories)))}
+    return column.labels is not None and list(column.labels) == list(of_f.categories) and known.issuperset(codes)
 
 
 def _write(place: int, column: FreeColumn) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from monolip.errors import InputError
 from monolip.estimators._targets import read_offsets, read_weights
-from monolip.input_columns import is_missing
+from monolip.input_columns import is_missing, plain_value
 
 __all__ = ["Leftover", "best_share", "is_hopeless", "outputs_of", "read_groups"]
 
@@ -95,9 +95,9 @@ class Leftover:
         for share in shares:
             both = self.losses(f + share * (one / 2 + two / 2), unit)
             each = (self.losses(f + share * one, unit) + self.losses(f + share * two, unit)) / 2
-            saved = more * (each - both)
-            most = MOST_SAVED * float(both.sum())
-            found.append(without - both + saved * min(1.0, most / (float(saved.sum()) or 1.0)))
+            saved = np.maximum(more * (each - both), 0.0)  # a loss is convex: what is below is rounding
+            total, most = float(saved.sum()), MOST_SAVED * float(both.sum())
+            found.append(without - both + (saved * (most / total) if total > most else saved))
         return without, found
 
     def parts(self, cv: Any, X: Any, groups: NDArray[Any] | None, seed: int) -> list[tuple[Rows, Rows]]:
@@ -115,13 +115,29 @@ class Leftover:
         return len(np.unique(y)) == 2 if self.is_class else len(y) > 0
 
     def _split_by(self, cv: Any, X: Any, groups: NDArray[Any] | None) -> list[tuple[Rows, Rows]]:
-        every = np.arange(len(self.y))
+        name = type(cv).__name__
         try:
-            return [(every[kept], every[held]) for kept, held in cv.split(X, self.y, groups)]
-        except (ValueError, TypeError, IndexError) as error:
+            found = [(self._rows(kept), self._rows(held)) for kept, held in cv.split(X, self.y, groups)]
+        except (ValueError, TypeError, IndexError, KeyError) as error:
             missing = groups is None and "groups" in str(error)
             remedy = "pass fit(groups=)" if missing else "pass another splitter"
-            raise InputError(f"cv splits the rows; got {reprlib.repr(cv)}: {error}; {remedy}.") from None
+            raise InputError(f"cv splits the rows; got {name}: {error}; {remedy}.") from None
+        for kept, held in found:
+            if np.isin(held, kept).any():
+                raise InputError(f"cv holds rows out; got {name}, which keeps some of them; pass another splitter.")
+            if groups is not None and np.isin(groups[held], groups[kept]).any():
+                raise InputError(f"groups stay together; got {name}, which parts some; pass GroupKFold, or cv=None.")
+        return found
+
+    def _rows(self, given: Any) -> Rows:
+        """Numbers of rows, from a mask, a slice or anything like a list of numbers."""
+        every = np.arange(len(self.y))
+        if isinstance(given, slice):
+            return every[given]
+        rows = np.asarray(given)
+        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iub"):
+            raise ValueError("rows that are not one column of numbers")
+        return every[rows] if rows.size else every[:0]
 
     def _dealt(self, cv: int, groups: NDArray[Any] | None, seed: int) -> list[tuple[Rows, Rows]]:
         from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold  # slow to import
@@ -153,16 +169,19 @@ def read_groups(groups: Any, y: Any) -> NDArray[np.int64] | None:
     """The number of its group for each row of y, or None."""
     if groups is None:
         return None
-    found = np.asarray(groups, dtype=object)
-    if found.ndim != 1:
-        raise InputError(f"groups name one for each row; got shape {found.shape}; pass one column.")
-    if np.ndim(y) and len(found) != len(y):
-        raise InputError(f"groups name one for each row; got {len(found)} for {len(y)} rows; match them.")
-    labels = found.tolist()
-    if any(map(is_missing, labels)):
-        row = next(i for i, label in enumerate(labels) if is_missing(label))
-        raise InputError(f"groups name one for each row; got none in row {row}; give it a name of its own.")
-    known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    whole = np.asarray(groups) if hasattr(groups, "columns") or getattr(groups, "ndim", 1) != 1 else None
+    if isinstance(groups, str | bytes) or not np.iterable(groups) or (whole is not None and whole.shape[1:] != (1,)):
+        raise InputError(f"groups are one column, a name for each row; got {reprlib.repr(groups)}; pass one column.")
+    labels = [plain_value(label) for label in (groups if whole is None else whole[:, 0])]
+    if np.ndim(y) and len(labels) != len(y):
+        raise InputError(f"groups have a name for each row; got {len(labels)} for {len(y)} rows; match them.")
+    gone = next((row for row, label in enumerate(labels) if is_missing(label)), None)
+    if gone is not None:
+        raise InputError(f"groups have a name for each row; got none for row {gone}; give it a name of its own.")
+    try:
+        known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    except TypeError as error:
+        raise InputError(f"groups have a name for each row, a string or a number; got {error}; name them.") from None
     return np.array([known[label] for label in labels], dtype=np.int64)
 
 
@@ -176,7 +195,7 @@ def best_share(
     without, found = left.gains(f, one, two, more, SHARES)
     sums = [float(gain.sum()) for gain in found]
     best = int(np.argmax(sums))
-    if not sums[best] > _standard_error(found[best]):  # or it is no number
+    if not (_effective(left.weight) >= FEWEST_ROWS and sums[best] > _standard_error(found[best])):  # or no number
         return 0.0, 0.0
     return SHARES[best], sums[best] / float(without.sum())
 
@@ -189,4 +208,10 @@ def is_hopeless(left: Leftover, f: FloatArray, one: FloatArray, two: FloatArray,
 
 def _standard_error(gain: FloatArray) -> float:
     """Of the sum."""
-    return float(np.std(gain) * np.sqrt(len(gain))) if len(gain) else 0.0
+    return float(np.std(gain, ddof=1) * np.sqrt(len(gain))) if len(gain) > 1 else np.inf
+
+
+def _effective(weight: FloatArray) -> float:
+    """Rows of equal weight that tell as much: one that weighs more than all others tells what one does."""
+    part = weight / (weight.max(initial=0.0) or 1.0)
+    return float(part.sum() ** 2 / (np.square(part).sum() or 1.0))

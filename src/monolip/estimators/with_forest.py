@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from monolip.errors import FrozenFileError
 from monolip.estimators._forest import FreeRows
-from monolip.estimators._forest_checks import COPIES, MANY_COPIES, TOO_FEW, check_forest, places_of
+from monolip.estimators._forest_checks import COPIES, MANY_COPIES, NONE_FREE, TOO_FEW, check_forest, places_of
 from monolip.estimators._forest_file import FORMAT, FrozenSum
 from monolip.estimators._forest_worth import Growth, refits, worth
 from monolip.estimators._free_columns import FreeColumns
@@ -109,7 +109,7 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         seed, shown = first_number(self.random_state), list[LeftOut]()
         growth = Growth(int(self.n_trees), int(self.min_samples_leaf), self.n_jobs, seed)
         f = self._fitted(shown, X, y, sample_weight, offset)
-        share, gain, forest, columns = 0.0, 0.0, None, FreeColumns((), ())
+        share, gain, forest, columns, told = 0.0, 0.0, None, FreeColumns((), ()), list[str]()
         try:
             places, table = places_of(f), read_table(X)
             columns, left = FreeColumns.learn(table, f._schema, places), Leftover.of(f, y, sample_weight, offset)
@@ -117,26 +117,23 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             if places and not f._interrupted:
                 own = self.cv is None and groups is None and any(len(one) for one in shown) and left.can_be_judged()
                 others = refits(self.estimator, self.cv, X, table, y, sample_weight, left, groups, seed)
-                share, gain = self._told(worth(shown[0] if own else others, left, free, growth))
+                found = worth(shown[0] if own else others, left, free, growth)
+                share, gain = found or (share, gain)
+                told += [TOO_FEW] if found is None else []
             if share:
                 f_all = outputs_of(f, table)
                 forest = growth.forest(free, np.arange(table.n_rows), left, f_all)
-                if groups is None and (copies := free.copies(f_all)) > MANY_COPIES:
-                    warnings.warn(COPIES.format(copies), stacklevel=2)
+                copies = free.copies(f_all, left.after(f_all)[0]) if groups is None else 0.0
+                told += [COPIES.format(copies)] if copies > MANY_COPIES else []
         except KeyboardInterrupt:
             share, gain, forest = 0.0, 0.0, None
-            warnings.warn("fit was interrupted; the model is the estimator alone, without a forest", stacklevel=2)
+            told = ["fit was interrupted; the model is the estimator alone, without a forest"]
         self.estimator_, self.forest_, self._columns, self.share_, self.gain_ = f, forest, columns, share, gain
         self.free_features_ = tuple(f._schema.names[j] for j in columns.places)
-        if not places_of(f):
-            warnings.warn("something is promised of every feature, so there is none for a forest", stacklevel=2)
+        told += [] if places_of(f) else [NONE_FREE]
+        for words in told:  # as errors they leave the model whole
+            warnings.warn(words, stacklevel=2)
         return self
-
-    def _told(self, found: tuple[float, float] | None) -> tuple[float, float]:
-        """(share, gain); where nobody could judge, the user hears of it."""
-        if found is None:
-            warnings.warn(TOO_FEW, stacklevel=3)
-        return found or (0.0, 0.0)
 
     def _fitted(self, shown: list[LeftOut], *data: Any) -> Any:
         """f of all rows, its warnings pointing to who called `fit`; shown: gets what its members held out."""
@@ -212,7 +209,7 @@ class WithFreeForest(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         kind = MonotonicClassifier if owner_of(text) == MonotonicClassifier.__name__ else MonotonicRegressor
         f = kind._of(whole.network, text, path)
         gain = own.pop("gain")
-        if not isinstance(gain, float):
+        if type(gain) is not float or not 0.0 <= gain <= 1.0:
             raise FrozenFileError(f"{path} has malformed parameters (gain={gain!r}); get an undamaged copy.")
         with building_from(path):
             free = {f._schema.names[j] for j in places_of(f)} - set(f._capped)
