@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,28 @@ def test_numbers_in_order_with_keys_and_offsets(regressor, rows, folder, batch, 
     regressor.predict_stream(folder, out, exact=True)
     assert (pq.read_table(out)["prediction"].to_numpy() == regressor.predict(X, exact=True)).all()
     assert [path.name for path in tmp_path.iterdir()] == ["p.parquet"]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("n_jobs", [1, 2, 5, 40])
+def test_batches_keep_their_order_whichever_thread_is_first(n_jobs, exact, rows, folder, monkeypatch, tmp_path):
+    monkeypatch.setattr(scoring, "BATCH_ROWS", 32)
+    original = scoring._answer
+
+    def slow_at_times(model, part, *options):
+        time.sleep(0.01 * (part[1].before % 3))  # the first batch is not the first to be done
+        return original(model, part, *options)
+
+    monkeypatch.setattr(scoring, "_answer", slow_at_times)
+    X, out, seen = pa.table(rows).select(FEATURES), tmp_path / "p.parquet", []
+    model = MonotonicRegressor(monotonic_cst={"a": 1}, n_jobs=n_jobs, **QUICK).fit(X, rows["y"])
+    options = {"keep": ["id"], "exact": exact, "watcher": lambda part, done, of: seen.append((done, of))}
+    assert scoring.predict_stream(model, folder, out, **options) == 700
+    found = pq.read_table(out)
+    assert (found["id"].to_numpy() == rows["id"]).all()
+    assert (found["prediction"].to_numpy() == model.predict(X, exact=exact)).all()
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[-1] == (700, 700)
 
 
 def test_classes_and_their_probabilities(rows, folder, tmp_path):

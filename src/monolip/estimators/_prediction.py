@@ -59,6 +59,10 @@ class Predictor:
         networks, limit = _join(self.network, self.member)
         return networks, limit, lane_tables(self.inputs, limit), int(networks.plan[:, 0].max())
 
+    def prepare(self, exact: bool) -> None:
+        """Make what the first prediction would make, before several threads ask for it at once."""
+        _ = self._integers if exact else self._ready
+
     def evaluate(self, table: RawTable, n_threads: int = 1) -> FloatArray:
         """f(x), shape (n, n_outputs)."""
         networks, limit, tables, width = self._ready

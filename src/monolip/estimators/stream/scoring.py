@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, repeat
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -39,7 +42,7 @@ def predict_stream(
 ) -> int:  # fmt: skip
     """`model.predict_stream(...)`: the bits of predict, for every row of the files; returns how many there were.
 
-    A thread reads ahead, one writes, and as many as `n_jobs` says (None: one a core) evaluate the network between them.
+    A thread reads ahead, one writes, and as many as `n_jobs` says (None: one a core) evaluate batches between them.
     score: write the score before the link too. watcher: called as watcher(rows, done, of) after each record batch.
 
     Example:
@@ -72,6 +75,7 @@ def predict_stream(
     require_folder(path)
     _refuse_mixes(model, keep, offset, exact)
     kinds = kept_types(files, list(dict.fromkeys(keep)))
+    model._predictor.prepare(exact)
     rows = prefetched(_tables(files, wanted, names), 4)
     answers = prefetched(_answers(model, rows, files.n_rows, (kinds, offset, exact, score), watcher), 2)
     try:
@@ -114,12 +118,22 @@ def _answers(
     model: Any, parts: Iterator[tuple[Any, RawTable, str]], n_rows: int, options: tuple[Any, ...],
     watcher: Callable[[Any, int, int], None] | None,
 ) -> Iterator[Any]:  # fmt: skip
-    done = 0
-    for part in parts:
-        yield _answer(model, part, *options)
-        done += part[0].num_rows
-        if watcher is not None:
-            watcher(part[0], done, n_rows)
+    """In order; as many batches at once as there are threads, each by one of them."""
+    n_threads, done, waiting = _threads(model), 0, deque[tuple[Any, Future[Any]]]()
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            for part in chain(parts, repeat(None, n_threads)):
+                if part is not None:
+                    waiting.append((part[0], pool.submit(_answer, model, part, *options)))
+                if waiting and (part is None or len(waiting) > n_threads):
+                    rows, answer = waiting.popleft()
+                    yield answer.result()
+                    done += rows.num_rows
+                    if watcher is not None:
+                        watcher(rows, done, n_rows)
+        finally:
+            for _, answer in waiting:
+                answer.cancel()
 
 
 def _answer(
@@ -133,12 +147,12 @@ def _answer(
         _refuse_other_types(table, model._schema)
         if exact:
             fixed = model._predictor.exact
-            q = model._predictor.evaluate_exact(table, _threads(model))
+            q = model._predictor.evaluate_exact(table, 1)
             answer, best = fixed.link.apply(q), fixed.decide(q) if network.link.labels is not None else None
             if score:
-                f = model._predictor.evaluate(table, _threads(model))
+                f = model._predictor.evaluate(table, 1)
         else:
-            f = model._predictor.evaluate(table, _threads(model))
+            f = model._predictor.evaluate(table, 1)
             if offset is not None:
                 f = f + _numbers(rows, offset, "offset", 0.0)[:, None]
             answer = network.link.apply(f)
