@@ -381,7 +381,7 @@ def test_ctrl_c_ends_with_the_estimator_alone(where, rng, monkeypatch):
 
     monkeypatch.setattr(MonotonicRegressor, "fit", fit)
     if where == "forest":
-        monkeypatch.setattr("monolip.estimators._forest_worth.Grower", interrupt)
+        monkeypatch.setattr("monolip.estimators._forest_worth.grow", interrupt)
     with nullcontext() if where == "f" else pytest.warns(UserWarning, match="without a forest"):
         model = regressor().fit(X, y)
     assert (model.share_, model.gain_, model.forest_) == (0.0, 0.0, None)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from monolip.engine.extra_trees import Tree, grow_trees, sum_of_trees
 
-__all__ = ["Forest", "FreeRows", "Grower"]
+__all__ = ["Forest", "FreeRows", "grow"]
 
 FloatArray = NDArray[np.float64]
 MOST_ROWS = 65_536  # that a tree grows on
@@ -103,21 +103,13 @@ def _between(known: FloatArray) -> FloatArray:
     return np.concatenate([known[:1], middle])
 
 
-class Grower:
-    """Grows the trees of one forest. rows: of the table, to learn y from, in any unit."""
-
-    def __init__(
-        self, free: FreeRows, rows: NDArray[np.int64] | slice, y: FloatArray, weight: FloatArray, min_leaf: int,
-        n_jobs: Any, seed: int,
-    ) -> None:  # fmt: skip
-        self.free, self.weight, self.min_leaf = free, weight / weight.max(), min_leaf
-        self.ranks = np.ascontiguousarray(free.ranks[rows])
-        largest = float(np.abs(y).max(initial=0.0)) or 1.0
-        self.unit = largest * float(np.sqrt(np.mean(np.square(y / largest)))) or 1.0
-        self.y, self.n_threads, self.seed = y / self.unit, effective_n_jobs(n_jobs), seed
-
-    def forest(self, n_trees: int) -> Forest:
-        """Of so many trees; the first ones are the same for any number."""
-        seeds = [int(s) for s in np.random.SeedSequence(self.seed).generate_state(n_trees, np.uint64)]
-        trees = grow_trees(self.ranks, self.y, self.weight, seeds, self.min_leaf, MOST_ROWS, self.n_threads)
-        return self.free.forest(trees, self.unit)
+def grow(
+    free: FreeRows, rows: NDArray[np.int64], y: FloatArray, weight: FloatArray, n_trees: int, min_leaf: int,
+    n_jobs: Any, seed: int,
+) -> Forest:  # fmt: skip
+    """A forest over these rows of the table that learned y, in any unit; of more trees the first are the same."""
+    largest = float(np.abs(y).max(initial=0.0)) or 1.0
+    unit = largest * float(np.sqrt(np.mean(np.square(y / largest)))) or 1.0
+    seeds = [int(s) for s in np.random.SeedSequence(seed).generate_state(n_trees, np.uint64)]
+    ranks, threads = np.ascontiguousarray(free.ranks[rows]), effective_n_jobs(n_jobs)
+    return free.forest(grow_trees(ranks, y / unit, weight / weight.max(), seeds, min_leaf, MOST_ROWS, threads), unit)

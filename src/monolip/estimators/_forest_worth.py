@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import column_or_1d
 
-from monolip.estimators._forest import Forest, FreeRows, Grower
+from monolip.estimators._forest import Forest, FreeRows, grow
 from monolip.estimators._left_out import Part
 from monolip.estimators._leftover import Leftover, best_share, is_hopeless, outputs_of
 from monolip.estimators._tables import RawTable
@@ -39,8 +39,8 @@ class Growth:
         counts = left.weight > 0
         if not counts.all():
             rows, left, f = rows[counts], left.at(counts), f[counts]
-        grower = Grower(free, rows, *left.after(f), self.min_leaf, self.n_jobs, self.seed)
-        return grower.forest(self.n_trees if n_trees is None else n_trees)
+        count = self.n_trees if n_trees is None else n_trees
+        return grow(free, rows, *left.after(f), count, self.min_leaf, self.n_jobs, self.seed)
 
 
 def refits(
