@@ -12,7 +12,8 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from monolip import MonotonicClassifier, MonotonicRegressor  # noqa: E402
 from monolip.errors import InputError  # noqa: E402
-from monolip.estimators.stream import scoring  # noqa: E402
+from monolip.estimators.stream import _answering, scoring  # noqa: E402
+from monolip.estimators.stream._answering import Answering  # noqa: E402
 
 from .streams import mixed, write  # noqa: E402
 
@@ -38,7 +39,7 @@ def regressor(rows):
 
 @pytest.mark.parametrize("batch", [64, 2**16])
 def test_numbers_in_order_with_keys_and_offsets(regressor, rows, folder, batch, monkeypatch, tmp_path):
-    monkeypatch.setattr(scoring, "BATCH_ROWS", batch)
+    monkeypatch.setattr(_answering, "BATCH_ROWS", batch)
     monkeypatch.setattr(scoring, "GROUP_ROWS", 3 * batch)
     out, X = tmp_path / "p.parquet", pa.table(rows).select(FEATURES)
     assert regressor.predict_stream(folder, out, keep=["id", "city"]) == 700
@@ -56,14 +57,14 @@ def test_numbers_in_order_with_keys_and_offsets(regressor, rows, folder, batch, 
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("n_jobs", [1, 2, 5, 40])
 def test_batches_keep_their_order_whichever_thread_is_first(n_jobs, exact, rows, folder, monkeypatch, tmp_path):
-    monkeypatch.setattr(scoring, "BATCH_ROWS", 32)
-    original = scoring._answer
+    monkeypatch.setattr(_answering, "BATCH_ROWS", 32)
+    original = Answering.answer
 
-    def slow_at_times(model, part, *options):
-        time.sleep(0.01 * (part[1].before % 3))  # the first batch is not the first to be done
-        return original(model, part, *options)
+    def slow_at_times(self, part):
+        time.sleep(0.01 * (part.before % 3))  # the first batch is not the first to be done
+        return original(self, part)
 
-    monkeypatch.setattr(scoring, "_answer", slow_at_times)
+    monkeypatch.setattr(Answering, "answer", slow_at_times)
     X, out, seen = pa.table(rows).select(FEATURES), tmp_path / "p.parquet", []
     model = MonotonicRegressor(monotonic_cst={"a": 1}, n_jobs=n_jobs, **QUICK).fit(X, rows["y"])
     options = {"keep": ["id"], "exact": exact, "watcher": lambda part, done, of: seen.append((done, of))}

@@ -86,7 +86,7 @@ class _Watcher:
 
     def remarks(self) -> list[str]:
         return [
-            f"{odd.total():,} rows have a {name!r} that was not there in training, such as {', '.join(list(odd)[:3])}"
+            f"{odd.total():,} rows have a {name!r} that was not there in training, such as {', '.join(_frequent(odd))}"
             for name, odd in self.odd.items()
             if odd
         ]
@@ -94,3 +94,8 @@ class _Watcher:
     def close(self) -> None:
         if self.bar is not None:
             self.bar.stop()
+
+
+def _frequent(odd: Counter[str]) -> list[str]:
+    """The same ones in every run: which rows were counted first depends on threads."""
+    return sorted(odd, key=lambda label: (-odd[label], label))[:3]

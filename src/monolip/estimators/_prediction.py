@@ -30,7 +30,8 @@ __all__ = ["Predictor"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-CHUNK_ROWS = 8192  # the unit of work of a thread; rows never see each other
+CHUNK_ROWS = 8192  # the unit of work of several threads; rows never see each other
+CHUNK_VALUES = 2**21  # of one thread: other threads of the program wait less for Python, the less often it is asked
 
 
 class _Networks(NamedTuple):
@@ -77,7 +78,7 @@ class Predictor:
                 # values near 1e300: the slow path clamps them
                 out[start:stop] = self.network.evaluate_raw(self._columns(table, start, stop))
 
-        _in_chunks(work, table.n_rows, n_threads)
+        _in_chunks(work, table, n_threads)
         return out
 
     @cached_property
@@ -101,7 +102,7 @@ class Predictor:
                 refuse_infinite(table)
                 out[start:stop] = self.exact.evaluate_raw(self._columns(table, start, stop))
 
-        _in_chunks(work, table.n_rows, n_threads)
+        _in_chunks(work, table, n_threads)
         return out
 
     def _codes(self, table: RawTable) -> dict[int, IntArray]:
@@ -135,9 +136,10 @@ class Predictor:
         return raw.reshape(-1), (1, stop - start)
 
 
-def _in_chunks(work: Callable[[int, int], None], n_rows: int, n_threads: int) -> None:
+def _in_chunks(work: Callable[[int, int], None], table: RawTable, n_threads: int) -> None:
     """work(start, stop) for all rows; which thread does it changes no bit."""
-    spans = [(start, min(start + CHUNK_ROWS, n_rows)) for start in range(0, n_rows, CHUNK_ROWS)]
+    size = CHUNK_ROWS if n_threads > 1 else max(CHUNK_ROWS, CHUNK_VALUES // len(table.columns))
+    spans = [(start, min(start + size, table.n_rows)) for start in range(0, table.n_rows, size)]
     if n_threads <= 1 or len(spans) == 1:
         for span in spans:
             work(*span)

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain, repeat
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted
 
 from monolip.errors import InputError
 from monolip.estimators._checks import flag
-from monolip.estimators._schema import _refuse_other_types
-from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import NO_OFFSET
+from monolip.estimators.stream._answering import Answering
 from monolip.estimators.stream._arrow import require_pyarrow
-from monolip.estimators.stream._batch import _naming, _numbers, column_list, raw_column
+from monolip.estimators.stream._batch import column_list
 from monolip.estimators.stream._listing import refuse_own_place
 from monolip.estimators.stream._one_type import kept_types
 from monolip.estimators.stream._place import require_folder
-from monolip.estimators.stream._schedule import prefetched, read_groups
+from monolip.estimators.stream._side_by_side import side_by_side
 from monolip.estimators.stream.source import Source
 from monolip.input_columns import CategoryColumn
 from monolip.sealed_file import named_path, require_replaceable
 
 __all__ = ["predict_stream", "text_columns"]
 
-BATCH_ROWS, GROUP_ROWS = 2**16, 2**20
+GROUP_ROWS = 2**20
+WAITING_VALUES = 2**23  # numbers, and columns kept, of rows that are answered and not yet written
 
 
 def predict_stream(
@@ -42,8 +38,9 @@ def predict_stream(
 ) -> int:  # fmt: skip
     """`model.predict_stream(...)`: the bits of predict, for every row of the files; returns how many there were.
 
-    A thread reads ahead, one writes, and as many as `n_jobs` says (None: one a core) evaluate batches between them.
-    score: write the score before the link too. watcher: called as watcher(rows, done, of) after each record batch.
+    As many threads as `n_jobs` says (None: one a core) evaluate batches, half as many read row groups for them, and one
+    writes. score: write the score before the link too. watcher: called as watcher(rows, done, of) for each record
+    batch, one call at a time, in the order in which they are ready.
 
     Example:
         >>> import tempfile, numpy as np, pyarrow, pyarrow.parquet
@@ -74,15 +71,17 @@ def predict_stream(
         refuse_own_place(source, path)
     require_folder(path)
     _refuse_mixes(model, keep, offset, exact)
-    kinds = kept_types(files, list(dict.fromkeys(keep)))
+    kept = kept_types(files, list(dict.fromkeys(keep)))
+    answering = Answering(model, files, wanted, kept, offset, exact, score, watcher)
     model._predictor.prepare(exact)
-    rows = prefetched(_tables(files, wanted, names), 4)
-    answers = prefetched(_answers(model, rows, files.n_rows, (kinds, offset, exact, score), watcher), 2)
+    n_threads, largest = _threads(model), max(group.n_rows for group in files.groups)
+    ahead = max(1, WAITING_VALUES // (largest * answering.n_columns))
+    n_readers = max(1, min(n_threads // 2, ahead))
+    answers = side_by_side(files.groups, answering.parts, answering.answer, n_readers, n_threads, ahead)
     try:
         return _write(files.arrow, path, answers)
     finally:
-        answers.close()  # type: ignore[attr-defined]  # generators: their threads end with them
-        rows.close()  # type: ignore[attr-defined]
+        answers.close()  # type: ignore[attr-defined]  # a generator: its threads end with it
 
 
 def text_columns(model: Any) -> list[str]:
@@ -102,85 +101,6 @@ def _refuse_mixes(model: Any, keep: Sequence[str], offset: str | None, exact: bo
     both = [name for name in keep if name in ours]
     if both:
         raise InputError(f"a column that is kept has a name of its own; got {both[0]!r}, a prediction; rename it.")
-
-
-def _tables(files: Source, wanted: list[str], names: list[str]) -> Iterator[tuple[Any, RawTable, str]]:
-    last, before = None, 0
-    for group, rows in read_groups(files, wanted, BATCH_ROWS):
-        path, before = files.path(group), before if group is last else files.row(group)
-        with _naming(path):
-            columns = tuple(raw_column(rows.column(name), name, files.kinds[name]) for name in names)
-        yield rows, RawTable(columns, True, rows.num_rows, before=before), path
-        last, before = group, before + rows.num_rows
-
-
-def _answers(
-    model: Any, parts: Iterator[tuple[Any, RawTable, str]], n_rows: int, options: tuple[Any, ...],
-    watcher: Callable[[Any, int, int], None] | None,
-) -> Iterator[Any]:  # fmt: skip
-    """In order; as many batches at once as there are threads, each by one of them."""
-    n_threads, done, waiting = _threads(model), 0, deque[tuple[Any, Future[Any]]]()
-    with ThreadPoolExecutor(n_threads) as pool:
-        try:
-            for part in chain(parts, repeat(None, n_threads)):
-                if part is not None:
-                    waiting.append((part[0], pool.submit(_answer, model, part, *options)))
-                if waiting and (part is None or len(waiting) > n_threads):
-                    rows, answer = waiting.popleft()
-                    yield answer.result()
-                    done += rows.num_rows
-                    if watcher is not None:
-                        watcher(rows, done, n_rows)
-        finally:
-            for _, answer in waiting:
-                answer.cancel()
-
-
-def _answer(
-    model: Any, part: tuple[Any, RawTable, str], kinds: dict[str, Any], offset: str | None, exact: bool, score: bool
-) -> Any:
-    """A record batch: what is kept, the prediction, for classes the probability of each, and the scores if wanted."""
-    rows, table, path = part
-    network, arrow = model.frozen_, require_pyarrow()
-    f: Any = None
-    with _naming(path):
-        _refuse_other_types(table, model._schema)
-        if exact:
-            fixed = model._predictor.exact
-            q = model._predictor.evaluate_exact(table, 1)
-            answer, best = fixed.link.apply(q), fixed.decide(q) if network.link.labels is not None else None
-            if score:
-                f = model._predictor.evaluate(table, 1)
-        else:
-            f = model._predictor.evaluate(table, 1)
-            if offset is not None:
-                f = f + _numbers(rows, offset, "offset", 0.0)[:, None]
-            answer = network.link.apply(f)
-            best = (f[:, 0] > 0).astype(np.int64) if f.shape[1] == 1 else f.argmax(axis=1)
-    found = {name: _cast(rows.column(name), name, kind, path) for name, kind in kinds.items()}
-    if network.link.labels is None:
-        found["prediction"] = arrow.array(answer)
-    else:
-        labels = list(network.link.labels)
-        found["prediction"] = arrow.array(labels).take(arrow.array(best))
-        found |= {f"P({label})": arrow.array(answer[:, k]) for k, label in enumerate(labels)}
-    if score:
-        names = ["score"] if f.shape[1] == 1 else [f"score({label})" for label in network.link.labels]
-        found |= {name: arrow.array(f[:, k]) for k, name in enumerate(names)}
-    return arrow.record_batch(found)
-
-
-def _cast(column: Any, name: str, kind: Any, path: str) -> Any:
-    """No value changes: whole numbers beyond 2^53 do not become doubles."""
-    if column.type.equals(kind):
-        return column
-    try:
-        return column.cast(kind)
-    except require_pyarrow().ArrowException:
-        raise InputError(
-            f"a column that is kept has one type in all files; {name!r} of {path} holds {column.type} that is not "
-            f"{kind} exactly; convert it, or do not keep it."
-        ) from None
 
 
 def _threads(model: Any) -> int:
