@@ -17,7 +17,8 @@ CONVEX = {"form": "convex", "outputs": [int], "layers": int, "group_sizes": [int
 PAPER = {"form": "paper", "outputs": [int], "layers": int, "activations": [str], "norms": [str]}
 NUMERIC = {"name": str, "knots": [int], "missing": bool, "present": (float, None), "seen?": [float]}
 CATEGORY, LINK = {"name": str, "categories": LABELS, "ordered": bool}, {"name": str, "labels": (LABELS, None)}
-ENDS = {"inputs": ([(NUMERIC, CATEGORY)], None), "raw_promise": ([str], None), "link": (LINK, None)}
+FOREST = {"reads": [int], "stands": [[float]]}
+ENDS = {"inputs": ([(NUMERIC, CATEGORY)], None), "raw_promise": ([str], None), "link": (LINK, None), "forest?": FOREST}
 NETWORK = {"feature_names": ([str], None), "free_names": ([str], None), "slope_set": bool, "l2_radius?": (float, None),
            "free_branch": ([str], None), "members": [[(CONVEX, PAPER)]], "ends?": ENDS}
 ENTRY = {"name": (str, None), "promise": [str], "real": PAIRS, "differences": PAIRS, "missing": (str, None)}
@@ -31,7 +32,7 @@ FIXED = {"format": {"name": str, "saturate": bool, **dict.fromkeys(BITS, int)}, 
          "columns": [({**NUMERIC, "present": (int, None)}, CATEGORY)],
          "members": [[{"form": ("convex", "paper"), "outputs": [int], "group_sizes": [int]}]],
          "link": {**LINK, "unit": int, "factor": int, "shift": int, "offset": str},
-         "free": ({"columns": [(NUMERIC, CATEGORY)], "activations": [str], "limits": [int]}, None)}
+         "free": ({"columns": [(NUMERIC, CATEGORY)], "activations": [str], "limits": [int]}, None), "forest?": FOREST}
 WHOLE = {"raw": [{**ENTRY, "margin": ([str], None)}], "carriers": [str]}
 each, pairwise, Record = functools.partial(zip, strict=True), itertools.pairwise, types.SimpleNamespace
 def need(condition, why):
@@ -174,6 +175,23 @@ def read_column(entry, prefix, tensors, kind="d"):
     low, high = map(list, zip(*ends, *zip(present, present)))
     return Record(name=entry["name"], width=len(low), rates=rates, low=low, high=high, missing=missing,
                   limits=[max(map(abs, some)) for some in each(low, high, missing or low)])
+def read_forest(entry, tensors, n_columns, kind="d"):
+    """The raw columns that trees ask about, and no others; how large the sum of their leaves can be (none: no tree)."""
+    if entry is None:
+        return (), []
+    reads, stands, roots = entry["reads"], entry["stands"], numbers(tensors, "forest.roots", None, kind=kind)
+    nodes = cut(numbers(tensors, "forest.nodes", None, 3, kind=kind), 3)  # feature, threshold or value, child
+    _ = numbers(tensors, "forest.knots", len(nodes)) if kind == "q" else None  # thresholds, beside integers
+    known = reads and reads == sorted({*reads}) and reads[0] >= 0 and reads[-1] < n_columns
+    need(known and [len(pair) for pair in stands] == [2] * len(reads), "a forest over columns that are not there")
+    trees, most = list(pairwise([*map(int, roots), len(nodes)])), 0
+    need(roots and roots == [a for a, _ in trees] and roots[0] == 0 and all(a < b for a, b in trees), "roots of trees")
+    for first, end in trees:
+        for at, (feature, _, child) in enumerate(nodes[first:end], first):
+            inner = feature in range(len(reads)) and child in range(at + 1, end - 1)
+            need(inner or (feature, child) == (-1, 0), "a node that leads out of its tree, or asks about no column")
+        most += max(abs(value) for feature, value, _ in nodes[first:end] if feature < 0)
+    return reads, [most]
 def free_layers(count):
     return [f"free.{k}.{part}" for k in range(count) for part in ("weight", "bias")]
 def check_ends(entries, link, n):
@@ -200,13 +218,13 @@ def directions_of(column, words):
     return found, "refused" if column.missing is None else place if agree else "state"
 def outwards(ends, ways=("ROUND_FLOOR", "ROUND_CEILING")):  # six digits to print, no tighter than what is proved
     return ", ".join(f"{float(decimal.Context(6, way).create_decimal(repr(v))):.6g}" for v, way in each(ends, ways))
-def check_features(entries, columns, n_promised, words, slopes, softmax):
+def check_features(entries, columns, n_promised, words, slopes, softmax, jumping=()):
     """Each claim about each feature is proved, and none is missing; lines to print."""
     at, lines = 0, []
     for i, (entry, column) in enumerate(each(entries, columns)):
         title, own = f"feature {i}" if column.name is None else json.dumps(column.name), range(at, at + column.width)
         at, kinds, place, known = at + column.width, ["none"] * len(words), None, []
-        if at <= n_promised:  # else it enters through the free branch
+        if at <= n_promised and i not in jumping:  # else it enters through the free branch, or a forest
             kinds, place = directions_of(column, [[word[j] for j in own] for word in words])
             known = slopes([dict(zip(own, rates)) for rates in column.rates]) if column.rates else []
         kinds = [kind if kind != "none" else "bounded" if known else "free" for kind in kinds]
@@ -255,16 +273,18 @@ def check_network(structure, claims, tensors):
         numbers(tensors, name, *tensors[name][0])
     softmax = check_ends(ends["inputs"] or (), ends["link"] or {"name": "none", "labels": None}, len(outputs))
     link, raw = ends["link"], [read_column(c, f"inputs.{i}", tensors) for i, c in enumerate(ends["inputs"] or ())]
+    jumping, forest = read_forest(ends.get("forest"), tensors, len(raw))
     names, more = structure["feature_names"] or [None] * n_inputs, structure["free_names"] or [None] * n_free
     need(not tensors and [len(names), len(more)] == [n_inputs, n_free], "names or tensors that belong to nothing")
     plain = [Record(name=name, width=1, rates=[(Fraction(1),)], low=[-1], high=[1], missing=None)
              for name in names[:n_promised] + more]
-    need(n_promised > 0 and sum(c.width for c in raw or plain) == len(plain), "columns that are not the model's")
+    width = sum(c.width for c in raw or plain) + len(forest)
+    need(n_promised > 0 and width == len(plain) and not (free and forest), "columns that are not the model's")
     for given in (names, [column.name for column in plain], [column.name for column in raw]):
         need(len({*given} - {None}) == len(given) - given.count(None), "two features of one name")
     lines = check_features(claims["model"], plain, n_promised, words, slopes, softmax)
     need((claims["raw"] is None) == (ends["inputs"] is None) == (not raw), "raw features, where there are any")
-    lines = check_features(claims["raw"], raw, n_promised, words, slopes, softmax) if raw else lines
+    lines = check_features(claims["raw"], raw, n_promised, words, slopes, softmax, jumping) if raw else lines
     form = "convex form: directions hold bit for bit" if convex else "paper form: in exact arithmetic only"
     return [f"members: {len(members)}, outputs: {len(outputs)}, {form}; link {json.dumps(link or 'none')}", *lines]
 def whole_trunk(entry, prefix, tensors, limits, one, bits):
@@ -298,7 +318,10 @@ def check_fixed_point(structure, claims, tensors):
     one, n = 1 << bits["shift"], sum(len(trunk["outputs"]) for trunk in members[0])
     softmax, rows = check_ends(structure["columns"], link, n), [[] for _ in range(n)]
     columns = [read_column(entry, f"columns.{i}", tensors, "q") for i, entry in enumerate(structure["columns"])]
-    limits = [max(v, 1) for column in columns for v in column.limits] + (free["limits"] if free else [])
+    jumping, forest = read_forest(structure.get("forest"), tensors, len(columns), "q")
+    limits = [max(v, 1) for v in [*(v for column in columns for v in column.limits), *forest]]
+    need(not (free and forest), "a forest beside a free branch")
+    limits += free["limits"] if free else []
     need(0 < min(limits) <= max(limits) < min(2 ** (bits["input_bits"] - 1), 2**30 + 1), "inputs beyond their bits")
     n_promised, more = sum(column.width for column in columns), enumerate(free["columns"] if free else ())
     columns += [read_column(entry, f"free.columns.{i}", tensors) for i, entry in more]
@@ -322,7 +345,7 @@ def check_fixed_point(structure, claims, tensors):
         steps.append([max(sum(abs(r[j]) for j in stretches[0]) for r in own) for own in rows])
         found = [[sum(r[j] * v for j, v in s.items() if v) for s in stretches for r in own] + still for own in rows]
         return [(min(values) * scale, max(values) * scale) for values in found]
-    lines = check_features(claims["raw"], columns, n_promised, words, slopes, softmax)
+    lines = check_features(claims["raw"], columns, n_promised, words, slopes, softmax, jumping)
     margins = [(own, map(hex_float, e["margin"])) for own, e in each(steps, [e for e in claims["raw"] if e["real"]])]
     enough = all((a * (1 + Fraction(1, 2**19)) + one) * scale <= b for pair in margins for a, b in each(*pair))
     need(enough and all(e["real"] or e["margin"] is None for e in claims["raw"]), "a margin that is too small")

@@ -13,7 +13,7 @@ import monolip
 PUBLIC = {
     "monolip": {
         "Certificate", "ConvexForm", "FixedPointNetwork", "FrozenNetwork", "MonotonicClassifier", "MonotonicRegressor",
-        "Norm", "PaperForm", "Rule", "SlopeBounds", "SlopeSet", "WithFreeForest", "__version__", "audit", "certify",
+        "Norm", "PaperForm", "Rule", "SlopeBounds", "SlopeSet", "__version__", "audit", "certify",
         "engine", "errors", "export", "nn", "report",
     },
     "monolip.engine": {

@@ -27,7 +27,6 @@ _HOMES = {
     "Rule": "norms",
     "SlopeBounds": "slopes",
     "SlopeSet": "slope_set",
-    "WithFreeForest": "estimators",
     "audit": "certify",
 }
 _MODULES = ("certify", "engine", "errors", "export", "nn", "report")

@@ -89,13 +89,6 @@ class MissingExtraError(MonolipError, ImportError):
         super().__init__(f"this needs {package}, which is not installed; run: {run}")
 
 
-def refuse_sum(model: object) -> None:
-    """Raise what a model says of itself that holds a network and is none: a network with a forest beside it."""
-    words = getattr(type(model), "is_no_network", None)
-    if isinstance(words, str):
-        raise InputError(words)
-
-
 class PromiseWarning(UserWarning):
     """A fit kept a promise that its rows speak against: the model is sound, and mostly the sign is the wrong way round.
 

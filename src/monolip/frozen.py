@@ -2,6 +2,7 @@ r"""FrozenNetwork: the one immutable object that is certified, exported, served 
 
     f(x) = sum_m a_m f_m(x, h(free))        members f_m in convex form (paper form where averages cannot express them),
                                             a_m >= 0 with sum exactly 1, h an optional dense branch without a promise
+                                            (features without one may also enter through a forest, see InputTransform)
 
 The promise is checked for the stored numbers, in exact rational arithmetic, whenever one is constructed or loaded: a
 FrozenNetwork that breaks its promise cannot exist.
@@ -208,6 +209,9 @@ class FrozenNetwork:
     def __str__(self) -> str:
         form = "convex form" if self.is_convex else "paper form"
         free = f"; {self.n_free_features} free features: no promise" if self.free_branch else ""
+        if self.inputs is not None and self.inputs.forest is not None:
+            read = ", ".join(self.inputs.names[i] for i in self.inputs.free)
+            free = f"; a forest over {read}: no promise"
         kind = f"{len(self.members)} member{'s' if len(self.members) > 1 else ''} in {form}"
         extra = f"\n{self.promise.inequality_text}" if isinstance(self.promise, SlopeSet) else ""
         return f"FrozenNetwork {self.digest[:12]}: {kind}{free}\n{self.raw_promise or self.slopes}{extra}"

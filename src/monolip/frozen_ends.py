@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import FreezeError
+from .free_forest import FreeForest
 from .input_columns import CategoryColumn, NumericColumn
 from .input_transform import Column, InputTransform
 from .output_link import OutputLink
@@ -38,6 +39,8 @@ def check_ends(network: FrozenNetwork) -> None:
         raise FreezeError(
             f"a {link.name} link takes {link.n_outputs} outputs; got a network with {network.n_outputs}; match them."
         )
+    if inputs is not None and inputs.forest is not None:
+        _check_forest(network, inputs)
     if promise is None:
         return
     if inputs is None:
@@ -58,6 +61,18 @@ def check_ends(network: FrozenNetwork) -> None:
             f"{(real.feature_names or ())[at[0]]!r} has slopes in [{real.lower[at]}, {real.upper[at]}] and promises "
             f"[{promise.lower[at]}, {promise.upper[at]}]; widen the promise or train again."
         )
+
+
+def _check_forest(network: FrozenNetwork, inputs: InputTransform) -> None:
+    """A forest reads features that may rise and fall, of one output: nothing that is promised depends on it."""
+    if network.n_outputs != 1 or network.free_branch is not None:
+        raise FreezeError("a forest serves a network of one output without a free branch; got another; leave it out.")
+    for i in inputs.free:
+        box = slice(int(inputs.starts[i]), int(inputs.starts[i + 1]))
+        if not ((network.bounds.lower[box] < 0) & (network.bounds.upper[box] > 0)).all():
+            raise FreezeError(
+                f"a forest reads features without a promise; {inputs.names[i]!r} has a direction; leave it out."
+            )
 
 
 def _surely_keeps(network: FrozenNetwork, promise: SlopeBounds) -> bool:
@@ -81,11 +96,14 @@ def take_ends(network: FrozenNetwork, tensors: Tensors) -> dict[str, Any]:
     if promise is not None:
         tensors["raw.lower"], tensors["raw.upper"] = promise.lower, promise.upper
     columns = enumerate(inputs.columns) if inputs is not None else ()
-    return {
+    found: dict[str, Any] = {
         "inputs": [_take_column(column, f"inputs.{i}", tensors) for i, column in columns] or None,
         "raw_promise": None if promise is None else promise.feature_names,
         "link": None if link is None else {"name": link.name, "labels": link.labels},
     }
+    if inputs is not None and inputs.forest is not None:  # files without one are as they were before there were any
+        found["forest"] = _take_forest(inputs.forest, tensors)
+    return found
 
 
 def put_ends(structure: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
@@ -93,13 +111,39 @@ def put_ends(structure: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
     inputs = promise = link = None
     if structure["inputs"] is not None:
         columns = [_put_column(entry, f"inputs.{i}", tensors) for i, entry in enumerate(structure["inputs"])]
-        inputs = InputTransform(tuple(columns))
+        inputs = InputTransform(
+            tuple(columns), _put_forest(structure["forest"], tensors) if "forest" in structure else None
+        )
     if structure["raw_promise"] is not None:
         promise = SlopeBounds(tensors["raw.lower"], tensors["raw.upper"], tuple(structure["raw_promise"]))
     if structure["link"] is not None:
         labels = structure["link"]["labels"]
         link = OutputLink(structure["link"]["name"], None if labels is None else tuple(labels))
     return {"inputs": inputs, "raw_promise": promise, "link": link}
+
+
+def _take_forest(forest: FreeForest, tensors: Tensors) -> dict[str, Any]:
+    """Nodes are (feature, threshold or value, child)."""
+    number = np.where(forest.features < 0, forest.values, forest.thresholds)
+    tensors["forest.nodes"] = np.stack([forest.features, number, forest.children], axis=1).astype(np.float64)
+    tensors["forest.roots"] = forest.roots.astype(np.float64)
+    return {"reads": list(forest.reads), "stands": [list(pair) for pair in forest.stands]}
+
+
+def _put_forest(entry: dict[str, Any], tensors: Tensors) -> FreeForest:
+    features, number, children = tensors["forest.nodes"].T
+    whole = [_whole(part) for part in (features, children, tensors["forest.roots"])]
+    leaf = features < 0
+    thresholds, values = np.where(leaf, 0.0, number), np.where(leaf, number, 0.0)
+    return FreeForest(tuple(entry["reads"]), entry["stands"], whole[0], thresholds, whole[1], values, whole[2])
+
+
+def _whole(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    with np.errstate(invalid="ignore"):
+        found = numbers.astype(np.int64)
+    if not (found == numbers).all():
+        raise ValueError("a forest that counts in fractions")
+    return found
 
 
 def _take_column(column: Column, prefix: str, tensors: Tensors) -> dict[str, Any]:

@@ -39,7 +39,8 @@ FloatArray = NDArray[np.float64]
 def raw_slopes(network: FrozenNetwork) -> SlopeBounds:
     """Slope interval of each raw numeric feature and output, rounded outwards by at most one ulp.
 
-    Shape: (n_numeric,) for one output, else (n_numeric, n_outputs). Features that enter a free branch have none.
+    Shape: (n_numeric,) for one output, else (n_numeric, n_outputs). Features that enter a free branch, or that a forest
+    reads, have none.
     """
     assert network.inputs is not None, "asked by FrozenNetwork.raw_slopes"
     inputs, features = network.inputs, features_with_slopes(network)
@@ -56,10 +57,10 @@ def raw_slopes(network: FrozenNetwork) -> SlopeBounds:
 
 
 def features_with_slopes(network: FrozenNetwork) -> list[int]:
-    """Raw numeric features that enter the trunks, not a free branch, by position."""
-    assert network.inputs is not None, "asked of networks with raw columns"
-    starts = network.inputs.starts
-    return [i for i in network.inputs.numeric if starts[i + 1] <= network.n_features]
+    """Raw numeric features that enter the trunks, and neither a free branch nor a forest, by position."""
+    inputs = network.inputs
+    assert inputs is not None, "asked of networks with raw columns"
+    return [i for i in inputs.numeric if inputs.starts[i + 1] <= network.n_features and i not in inputs.free]
 
 
 def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[float, float]:

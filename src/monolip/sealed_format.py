@@ -30,7 +30,6 @@ _OTHER = {  # what people have beside their models, by its first bytes
 _LOADERS = {
     "monolip.FrozenNetwork": "FrozenNetwork.load, or the load of the estimator that saved it",
     "monolip.FixedPointNetwork": "FixedPointNetwork.load",
-    "monolip.WithFreeForest": "WithFreeForest.load",
 }
 _ENTRY = "monolip"
 _FIELDS = {"format", "version", "digest", "structure"}

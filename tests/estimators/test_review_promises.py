@@ -184,7 +184,7 @@ def test_of_many_rows_rare_classes_stay_whole_and_weights_make_up(monkeypatch):
     table = read_table(rng.normal(size=(10_000, 2)))
     for weight in (None, given):
         target = class_target(codes, np.arange(3), weight, None)
-        part_table, part, _ = _sampling.rows_that_count(table, target, rng)
+        part_table, part = _sampling.rows_that_count(table, target, rng)
         assert part_table.n_rows == len(part.y) <= 400
         assert (part.classes == 2).sum() == 10
         total, exact = np.bincount(codes, weights=weight), 1e-9 if weight is None else 0.1
@@ -196,7 +196,7 @@ def test_of_many_zeros_the_rare_counts_stay(monkeypatch):
     rng = np.random.default_rng(0)
     y = (rng.random(10_000) < 0.01).astype(float) * 3
     target = number_target(y, "poisson", None, None, None, 10_000)
-    _, part, _ = _sampling.rows_that_count(read_table(rng.normal(size=(10_000, 2))), target, rng)
+    _, part = _sampling.rows_that_count(read_table(rng.normal(size=(10_000, 2))), target, rng)
     assert (part.y > 0).sum() == (y > 0).sum()
     assert np.average(part.y, weights=part.weight) == pytest.approx(1.0)
 

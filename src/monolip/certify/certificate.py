@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from monolip.certify.checker import run_checker
 from monolip.certify.document import FORMAT, VERSION, document_of, seal
 from monolip.certify.exact_slopes import layer_norms
-from monolip.errors import CertificateError, MonolipError, refuse_sum
+from monolip.errors import CertificateError, MonolipError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
+from monolip.raw_slopes import features_with_slopes
 from monolip.rounding import interval_text
 from monolip.sealed_file import named_path, writing_to
 from monolip.slopes import SlopeBounds, promise_word
@@ -154,7 +155,7 @@ def require_certifiable(network: FrozenNetwork) -> None:
     """
     for trunk in (trunk for member in network.members for trunk in member):
         layer_norms(trunk.form)
-    if network.inputs is None or not network.inputs.numeric or _is_finite(network.raw_promise):
+    if network.inputs is None or not features_with_slopes(network) or _is_finite(network.raw_promise):
         return  # the promise holds the slopes, and need not be computed again in rational arithmetic
     if not _is_finite(network.raw_slopes):
         raise CertificateError(
@@ -179,7 +180,6 @@ def certify(network: FrozenNetwork | FixedPointNetwork) -> Certificate:
         from monolip.certify.fixed_point_claims import certify_fixed_point  # imports this module
 
         return certify_fixed_point(network)
-    refuse_sum(network)
     if not isinstance(network, FrozenNetwork):
         raise CertificateError(
             f"a FrozenNetwork is certified; got {type(network).__name__}; pass estimator.frozen_, or freeze(module)."

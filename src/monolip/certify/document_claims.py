@@ -67,7 +67,7 @@ def _raw_entries(network: FrozenNetwork, slopes: ExactSlopes, words: Words) -> l
     starts, entries = network.inputs.starts.tolist(), []
     for i, column in enumerate(network.inputs.columns):
         numeric = isinstance(column, NumericColumn)
-        if starts[i + 1] > network.n_features:  # through the free branch
+        if starts[i + 1] > network.n_features or i in network.inputs.free:  # through the free branch, or a forest
             entries.append(_entry(network, column.name, ["none"] * network.n_outputs, None, None))
             continue
         own = [word[starts[i] : starts[i + 1]] for word in words]

@@ -23,7 +23,7 @@ from monolip.certify.fixed_point_offset import without_offset
 from monolip.certify.fixed_point_rounding import apportion
 from monolip.certify.fixed_point_trunks import Units, bound_of, integer_trunk
 from monolip.certify.fixed_point_vectors import with_vectors
-from monolip.errors import FreezeError, InputError, StructureError, refuse_sum
+from monolip.errors import FreezeError, InputError, StructureError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_format import PRESETS, FixedPointFormat
 from monolip.fixed_point_inputs import FixedFree, FixedInputs
@@ -68,7 +68,6 @@ def compile_fixed_point(
         >>> fixed.predict([[-1.0, 1.0, 2.0]]).ravel(), fixed.carriers
         (array([-0.25,  0.75,  1.5 ]), ('int64', 'float64'))
     """
-    refuse_sum(frozen)
     if not isinstance(frozen, FrozenNetwork):
         raise FreezeError(
             f"fixed point is compiled from a FrozenNetwork; got {type(frozen).__name__}; freeze it first."
@@ -84,6 +83,8 @@ def compile_fixed_point(
     columns, _ = float_columns(frozen)
     spans = declared_ranges(columns, input_ranges)
     inside = [v for column, span in zip(columns, spans, strict=True) for v in largest_values(column, span)]
+    forest = None if frozen.inputs is None else frozen.inputs.forest
+    inside += [] if forest is None else [float(forest.largest)]
     largest = np.array([*inside, *_free_limits(frozen, free_ranges)])
     size = _size(trunks, largest)
     unit = chosen.activation_bits - 1 - math.ceil(math.log2(size)) + headroom
@@ -147,7 +148,9 @@ def _build(
     for column, span in zip(columns, spans, strict=True):
         made.append(integer_column(column, span, rates[at : at + column.n_model]))
         at += column.n_model
-    free = None
+    forest, free = None if frozen.inputs is None else frozen.inputs.forest, None
+    if forest is not None:
+        forest, at = forest.in_units(float(rates[at])), at + 1
     if free_inputs is not None and frozen.free_branch is not None:
         limits = tuple(int(v) for v in np.ceil(largest[at:] * rates[at:]))
         free = FixedFree(free_inputs, frozen.free_branch, rates[at:], limits)
@@ -158,7 +161,7 @@ def _build(
     shares = np.ldexp(np.asarray(frozen.member_weights), chosen.shift)[None]
     weights = apportion(shares, [1 << chosen.shift], exact=True)[0]
     link = _link(frozen.link, chosen, unit, offset)
-    network = FixedPointNetwork(chosen, FixedInputs(tuple(made)), members, weights, link, free, source)
+    network = FixedPointNetwork(chosen, FixedInputs(tuple(made), forest), members, weights, link, free, source)
     return with_vectors(network)
 
 

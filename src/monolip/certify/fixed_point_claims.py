@@ -47,10 +47,11 @@ def fixed_point_directions(network: FixedPointNetwork) -> list[tuple[list[str], 
     "refused"; None for categories without an order.
     """
     words = [[_word(row) for row in rows_of_output(network, k).T] for k in range(network.n_outputs)]
-    found = []
+    found: list[tuple[list[str], str | None]] = []
     for column, start in zip(network.inputs.columns, network.inputs.starts, strict=False):
         own = [row[start : start + column.n_model] for row in words]
-        found.append(_directions(column, own))
+        jumps = len(found) in network.inputs.free  # a forest reads it
+        found.append((["none"] * len(words), None) if jumps else _directions(column, own))
     return found
 
 
@@ -92,7 +93,7 @@ def fixed_point_claims(network: FixedPointNetwork) -> dict[str, Any]:
         fixed_point_directions(network), network.inputs.columns, network.inputs.starts[:-1], strict=True
     ):
         bounds = []
-        if isinstance(column, FixedNumeric):
+        if isinstance(column, FixedNumeric) and len(features) not in network.inputs.free:
             bounds = [_bounds(network, column, start, k) for k in range(network.n_outputs)]
         other = "slope interval" if bounds else "no promise"
         pairs = [(low, high) for low, high, _ in bounds]

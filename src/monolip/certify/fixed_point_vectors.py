@@ -29,7 +29,7 @@ def with_vectors(network: FixedPointNetwork) -> FixedPointNetwork:
     """The network with known inputs inside its ranges, and the outputs of the reference."""
     rng = np.random.default_rng(int(network.source[:16], 16))
     free = network.free.limits if network.free else ()
-    pairs = [pair for column in network.inputs.columns for pair in column.ranges] + [(-v, v) for v in free]
+    pairs = network.inputs.ranges + [(-v, v) for v in free]
     low, high = np.array(pairs, dtype=np.int64).T
     x = np.vstack([np.zeros_like(low)[None], low, high, rng.integers(low, high + 1, (_VECTORS, len(low)))])
     x = np.vstack([np.clip(x, low, high), _ties(network, low, high, rng)])

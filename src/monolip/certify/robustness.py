@@ -18,7 +18,7 @@ from monolip.certify.robustness_enclosure import output_enclosure
 from monolip.certify.robustness_inputs import Samples, held_names, movable_features, read_samples
 from monolip.certify.robustness_results import CertifiedRadii, read_norm, read_scale
 from monolip.certify.robustness_search import linear_radius, output_slopes, search_radius
-from monolip.errors import InputError, refuse_sum
+from monolip.errors import InputError
 from monolip.frozen import FrozenNetwork
 
 __all__ = ["CertifiedRadii", "certified_radius"]
@@ -79,7 +79,6 @@ def network_of(model: Any) -> FrozenNetwork:
     """The FrozenNetwork of what was given."""
     network = getattr(model, "frozen_", model)
     if not isinstance(network, FrozenNetwork):
-        refuse_sum(model)
         raise InputError(
             f"radii are proved for a FrozenNetwork or a fitted estimator; got {type(model).__name__}; "
             f"{'pass its estimator_, which is one.' if hasattr(model, 'estimator_') else 'fit it first.'}"

@@ -1,7 +1,7 @@
 r"""What may move in a sample and what is held fixed, and the model columns with a proved error.
 
 A raw numeric feature moves its model columns together: u_j = phi_j(x_i), phi_j non-decreasing and piecewise linear.
-Categories, missing values and features without a promise (those of a free branch) are held fixed.
+Categories, missing values and features without a promise (those of a free branch or a forest) are held fixed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from monolip.input_columns import NumericColumn, numbers_of
 from monolip.input_transform import names_of
 from monolip.ordered import as_rows
 from monolip.piecewise_linear import PiecewiseLinear
+from monolip.raw_slopes import features_with_slopes
 
 __all__ = ["Movable", "Samples", "held_names", "movable_features", "move_to", "raw_rows", "read_samples"]
 
@@ -59,9 +60,7 @@ def movable_features(network: FrozenNetwork) -> tuple[Movable, ...]:
         names = network.slopes.feature_names or tuple(f"x{i}" for i in range(network.n_features))
         return tuple(Movable(name, i, i, np.zeros(0), np.ones((1, 1))) for i, name in enumerate(names))
     found = []
-    for i in network.inputs.numeric:
-        if network.inputs.starts[i + 1] > network.n_features:
-            continue  # enters the free branch
+    for i in features_with_slopes(network):
         maps = network.inputs.maps_of(i)
         knots, pieces = network.inputs.pieces_of(i)
         slopes = [[float(phi.slopes[p]) for phi, p in zip(maps, at, strict=True)] for at in pieces.tolist()]
@@ -91,18 +90,21 @@ def read_samples(network: FrozenNetwork, X: Any) -> Samples:
     for i, (column, given) in enumerate(zip(network.inputs.columns, columns, strict=True)):
         block = column.evaluate(given)  # also refuses what the column refuses
         error = np.zeros_like(block)
-        if isinstance(column, NumericColumn) and i in moved:
+        if isinstance(column, NumericColumn) and network.inputs.starts[i + 1] <= network.n_features:
             x = numbers_of(given, column.name)
             _refuse_infinite(x)
             for j, phi in enumerate(column.maps):
                 known = ~np.isnan(x)
                 block[known, j], error[known, j] = _map_enclosure(phi, x[known])
-            values.append(x)
+            values += [x] if i in moved else []
         blocks.append(block)
         errors.append(error)
     lengths = {len(block) for block in blocks}
     if len(lengths) > 1:
         raise InputError(f"raw columns must have one length; got {sorted(lengths)}; pass columns of one table.")
+    if (forest := network.inputs.forest) is not None:  # what it reads is held fixed, and what it gives is as evaluated
+        blocks.append(forest.evaluate(forest.numbers(network.inputs.columns, columns))[:, None])
+        errors.append(np.zeros_like(blocks[-1]))
     inputs, error = _through_branch(network, np.hstack(blocks), np.hstack(errors))
     return Samples(np.stack(values, axis=1) if values else np.zeros((len(inputs), 0)), inputs, error)
 

@@ -29,7 +29,6 @@ class AnyModel:
 def load_estimator(path: Path) -> Any:
     """A fitted MonotonicClassifier or MonotonicRegressor."""
     metadata = read_metadata(path)
-    _refuse_forest(path, metadata)
     try:
         name = json.loads(metadata.get("monolip.estimator", "{}")).get("estimator")
     except (ValueError, AttributeError, TypeError, RecursionError):
@@ -46,7 +45,7 @@ def load_network(path: Path) -> Any:
     """A FrozenNetwork or a FixedPointNetwork, of a model file of any of ours."""
     from monolip import FixedPointNetwork, FrozenNetwork
 
-    _refuse_forest(path, metadata := read_metadata(path))
+    metadata = read_metadata(path)
     try:
         kind = json.loads(metadata.get("monolip", "{}")).get("format")
     except (ValueError, AttributeError, TypeError, RecursionError):
@@ -56,14 +55,6 @@ def load_network(path: Path) -> Any:
     if kind is None and (other := _guess(path)) != "no model file of monolip":
         raise InputError(f"this needs a model file of monolip; {path} is {other}; name another file.")
     return FrozenNetwork.load(path)
-
-
-def _refuse_forest(path: Path, metadata: dict[str, str]) -> None:
-    if "monolip.forest" in metadata:
-        raise InputError(
-            f"the command line reads networks; {path} was saved by WithFreeForest; use WithFreeForest.load(path) in "
-            "Python, or save its estimator_: the network alone, and all of the model where share_ is 0."
-        )
 
 
 def open_model(path: Path) -> AnyModel:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from monolip.certify.certificate import Certificate, certify, require_certifiable
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
+from monolip.estimators._adding_forest import check_forest
 from monolip.estimators._against_data import contradicted
 from monolip.estimators._checks import flag, seconds, share, threads, whole, widths
 from monolip.estimators._coach import SHORT_OF_TIME, START_KEPT
@@ -25,7 +26,6 @@ from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fineness import MOST_BINS
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
 from monolip.estimators._held_out import HeldOut
-from monolip.estimators._left_out import LeftOut
 from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import Display
@@ -37,6 +37,7 @@ from monolip.estimators._seed import first_number
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import NO_OFFSET, Target, read_offsets
 from monolip.estimators._torch import from_modules, to_modules
+from monolip.estimators._warm_start import to_continue
 from monolip.estimators.slope_table import SlopeTable
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
@@ -55,23 +56,24 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     """Not for users: MonotonicRegressor and MonotonicClassifier."""
 
     _certificate: Certificate | None = None
-    _on_left_out: Callable[[LeftOut], None] | None = None  # of who fits it and wants to see them
 
     def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
-        settings = self._settings()
+        settings = replace(self._settings(), forest=check_forest(self.free_forest, target))
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
-        before = self._to_continue(schema, asked, same)
+        before = to_continue(self, schema, asked, same)
         with Display(self.verbose) as display:
             shown = display.update if display.wanted else None
-            fitted = fit_network(table, schema, promises, target, settings, shown, before, self._on_left_out)
+            fitted = fit_network(table, schema, promises, target, settings, shown, before)
             if fitted.chosen.rung == 0 and any(entry["holdout_loss"] for entry in fitted.history):
                 display.say(f"fit: {START_KEPT}")
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
-        predictor = Predictor(fitted.network)
+        for words in fitted.whole.told:
+            warnings.warn(words, stacklevel=3)
+        predictor = Predictor(fitted.whole.network)
         for sentence in contradicted(predictor, table, target, named_class(self, classes)):
             warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
         if fitted.short_of_time and self.verbose:
@@ -79,10 +81,11 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         # only a warm start needs the members as trained
         self._fitted: Fitted | None = fitted if self.warm_start else None
         self._fitted_on = same
-        self._adopt(fitted.network, schema, predictor)
+        self._adopt(fitted.whole.network, schema, predictor)
         self._n_trained, self._short_of_time = len(fitted.arrays), fitted.short_of_time
         self._interrupted = fitted.interrupted
-        self._know(Facts(fitted.history, fitted.n_iter, _capped(schema, promises)), fitted.held_out)
+        facts = Facts(fitted.history, fitted.n_iter, _capped(schema, promises), forest_gain=fitted.whole.worth.gain)
+        self._know(facts, fitted.held_out)
         return self
 
     @property
@@ -97,6 +100,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def _know(self, facts: Facts, held_out: HeldOut | None = None) -> None:
         """held_out: answers for rows held out that nobody has measured yet."""
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
+        self.forest_gain_ = facts.forest_gain
 
     def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
         require_certifiable(network)
@@ -108,27 +112,6 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._predictor = predictor or Predictor(network)
-
-    def _to_continue(self, schema: Schema, asked: dict[str, Any], same: dict[str, str]) -> Fitted | None:
-        """The fit a warm start adds members to; asked: what defines a member now; same: the data, which must be."""
-        fitted: Fitted | None = getattr(self, "_fitted", None)
-        if not self.warm_start or fitted is None:
-            return None
-        asked_for = 0 if str(self.n_estimators) == "auto" else self.n_estimators
-        if schema != self._schema or asked_for <= len(fitted.arrays):
-            raise InputError(
-                "warm_start keeps the members there are and adds more on the same columns; got n_estimators="
-                f"{self.n_estimators!r} after {len(fitted.arrays)}; raise n_estimators, to {len(fitted.arrays) + 1} or "
-                "more, or set warm_start=False."
-            )
-        changed = [name for name, value in asked.items() if fitted.definition[name] != value]
-        changed = changed or [name for name, value in same.items() if self._fitted_on.get(name) != value]
-        if changed:
-            raise InputError(
-                "warm_start adds members of the same kind to those there are; got a different "
-                f"{', '.join(changed)}; change nothing but n_estimators, or set warm_start=False."
-            )
-        return fitted
 
     def _settings(self) -> Settings:
         threads(self.n_jobs)
@@ -200,6 +183,13 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         return predict_stream(self, source, output, keep=keep, offset=offset, exact=exact)
 
     @property
+    def free_features_(self) -> tuple[str, ...]:
+        """Features that a forest reads and that carry no promise; none without a forest (see free_forest)."""
+        check_is_fitted(self)
+        inputs = self._predictor.inputs
+        return tuple(inputs.names[j] for j in inputs.free)
+
+    @property
     def slopes_(self) -> SlopeTable:
         """What was promised and what is certified, per raw feature (and class), in raw units; print it.
 
@@ -243,7 +233,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     def _entry(self) -> str:
         """What a file says about this estimator beside its network."""
-        facts = Facts(self.history_, self.n_iter_, self._capped, getattr(self, "calibration_", None))
+        rest = self._capped, getattr(self, "calibration_", None), self.forest_gain_
+        facts = Facts(self.history_, self.n_iter_, *rest)
         written = {**self.get_params(deep=False), _NAMED: self._schema.named, _FACTS: facts.written()}
         return write_parameters(type(self).__name__, written, self.frozen_.digest)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
 from monolip.estimators._tables import RawTable, refuse_labels
+from monolip.free_forest import FreeForest
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
 
@@ -63,7 +64,21 @@ class FastInputs:
             refuse_labels(table.columns[i])
             values = table.columns[i].at(rows)
             fill_numeric(np.ascontiguousarray(values, dtype=np.float64), *self.tables[i], out, first)
+        if self.inputs.forest is not None:
+            out[:, -1] = self._forest(self.inputs.forest, table, codes, rows)
         return out
+
+    def _forest(
+        self, forest: FreeForest, table: RawTable, codes: dict[int, Codes], rows: NDArray[np.int32] | slice
+    ) -> FloatArray:
+        found = []
+        for k, j in enumerate(forest.reads):
+            column = self.inputs.columns[j]
+            if isinstance(column, CategoryColumn):
+                found.append(forest.compared(k, codes[j].rows[codes[j].labels[rows]], len(column.categories)))
+            else:
+                found.append(forest.compared(k, table.columns[j].at(rows), None))
+        return np.asarray(forest.evaluate(np.stack(found, axis=1)))
 
     def ends(self, table: RawTable, i: int) -> FloatArray:
         """The least and largest value of every model column of a number, (2, n_model of it), over all rows.

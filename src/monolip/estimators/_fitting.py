@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
+from monolip.estimators._adding_forest import Whole, add_forest
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._coach import Coach
 from monolip.estimators._facts import staying_members
 from monolip.estimators._freezing import freeze
+from monolip.estimators._groups import deal_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._joining import followers
-from monolip.estimators._left_out import LeftOut
 from monolip.estimators._misfit import Misfit
 from monolip.estimators._one_blas_thread import one_blas_thread
 from monolip.estimators._preparing import learn_inputs, make_problem, penalties
@@ -55,13 +56,16 @@ class Settings:
     max_time: float | None
     n_threads: int
     seed: int
+    forest: str | bool = False  # over features without a promise: "auto", True or False
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The network, and what a warm start needs: the members' arrays, what defines them, and what the ladder chose."""
+    """The network, with its forest in `whole`, and what a warm start needs: the members' arrays, what defines them, and
+    what the ladder chose."""
 
     network: FrozenNetwork
+    whole: Whole
     boxes: Boxes
     definition: dict[str, Any]
     arrays: tuple[NetworkArrays, ...]
@@ -76,14 +80,12 @@ class Fitted:
 def fit_network(
     table: RawTable, schema: Schema, promises: Promises, target: Target, settings: Settings,
     on_progress: Callable[..., None] | None = None, before: Fitted | None = None,
-    on_left_out: Callable[[LeftOut], None] | None = None,
 ) -> Fitted:  # fmt: skip
-    """before: a fit on the same data whose members are kept (warm start). on_left_out: is shown what members say about
-    the rows they held out."""
+    """before: a fit on the same data whose members are kept (warm start)."""
     started = time.perf_counter()
     rng = np.random.default_rng(settings.seed)
     shared = definition(promises, target, settings)
-    table, target, rows = rows_that_count(table, target, rng)
+    table, target = rows_that_count(table, target, rng)
     coach = make_coach(len(target.y), settings, started, on_progress)
     folds = make_folds(target, settings, rng)  # all paths of a fit hold out the same rows
 
@@ -108,8 +110,6 @@ def fit_network(
             inputs, boxes, recipe = make(before.network.inputs)
             chosen, kept = before.chosen, before.arrays
             climbers = followers(recipe, chosen, len(kept))
-    if on_left_out is not None:
-        on_left_out(LeftOut(recipe.problem, climbers, chosen.rung, target, rows))
     arrays = (*kept, *(climber.result(chosen.rung) for climber in climbers))
     network = freeze(
         arrays, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift
@@ -118,10 +118,15 @@ def fit_network(
     history = (before.history if before else []) + coach.history
     if len(network.members) < len(arrays):
         history += staying_members(history, len(arrays), recipe.problem.layout.most_bins)
-    held = HeldOut.of(recipe.jury, climbers, chosen.rung, target)
+    worth = None if before is None else before.whole.worth
+    whole = add_forest(
+        network, recipe, climbers, chosen, arrays, table, target, promises, settings.forest, worth
+    )  # fmt: skip
+    held = HeldOut.of(recipe.jury, climbers, chosen.rung, target, whole.added)
     earlier = before.held_out if before else None
     held = held.after(earlier) if held else earlier
-    return Fitted(network, boxes, shared, arrays, chosen, history, epochs, coach.interrupted, held, coach.short_of_time)
+    ends = coach.interrupted, held, coach.short_of_time
+    return Fitted(network, whole, boxes, shared, arrays, chosen, history, epochs, *ends)
 
 
 def definition(promises: Promises, target: Target, settings: Settings) -> dict[str, Any]:
@@ -152,6 +157,8 @@ def make_folds(target: Target, settings: Settings, rng: np.random.Generator) -> 
     if settings.holdout is None or n < FEWEST:
         return None
     n_folds = max(2, round(min(1 / settings.holdout, n)))
+    if target.groups is not None:
+        return deal_groups(target.groups, n_folds, rng, MAX_HELD_OUT)
     folds = deal_folds(n, n_folds, rng, target.classes)
     for fold in range(n_folds if n > n_folds * MAX_HELD_OUT else 0):  # judging needs no more rows
         folds[rng.permutation(np.flatnonzero(folds == fold))[MAX_HELD_OUT:]] = -1

@@ -1,78 +1,88 @@
-"""How much of a forest is worth adding to f: rows decide that neither of them has learned from."""
+"""Whether a forest over the free features is worth what it costs them: rows decide that nobody has learned from."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils.validation import column_or_1d
 
-from monolip.estimators._forest import Forest, FreeRows, grow
-from monolip.estimators._left_out import Part
-from monolip.estimators._leftover import Leftover, best_share, is_hopeless, outputs_of
-from monolip.estimators._tables import RawTable
-from monolip.estimators._targets import read_weights
+from monolip.engine.problem import Problem
+from monolip.engine.trainer import NetworkArrays
+from monolip.estimators._climber import Climber
+from monolip.estimators._forest import FreeRows, Growth, halves
+from monolip.estimators._left_out import Part, left_out, mean_outputs
+from monolip.estimators._leftover import Leftover, Worth, is_hopeless, worth_of
+from monolip.estimators._targets import Target
+from monolip.free_forest import FreeForest
 
-__all__ = ["Growth", "refits", "worth"]
+__all__ = ["Grown", "grow_free_forest"]
 
 FloatArray = NDArray[np.float64]
-PARTS = 4  # of the rows, where members judge nothing
 JUDGES = 10  # trees by which a forest is judged; what more of them would gain is known from its two halves
+# what makes up for slope bounds that nobody asked for: a gain beyond its standard error as part of the loss, and a
+# gain as part of a constant's loss (the last digit of a function without noise is worth no jumps)
+MUCH, MUCH_OF_ALL = 0.03, 0.01
+MANY_COPIES = 0.1  # of the rows
 
 
 @dataclass(frozen=True)
-class Growth:
-    """How a forest grows."""
+class Grown:
+    """forest: in the units of training. worth: of it, on rows held out. added: (n,) what trees that had not learned
+    from them added to rows held out, 0 for others. copies: part of the rows, 0 where they are few."""
 
-    n_trees: int
-    min_leaf: int
-    n_jobs: Any
-    seed: int
-
-    def forest(self, free: FreeRows, rows: Any, left: Leftover, f: FloatArray, n_trees: int | None = None) -> Forest:
-        """Over some rows of the table, to learn what f leaves over there. left, f: of these rows."""
-        counts = left.weight > 0
-        if not counts.all():
-            rows, left, f = rows[counts], left.at(counts), f[counts]
-        count = self.n_trees if n_trees is None else n_trees
-        return grow(free, rows, *left.after(f), count, self.min_leaf, self.n_jobs, self.seed)
+    forest: FreeForest
+    worth: Worth
+    added: FloatArray | None
+    copies: float
 
 
-def refits(
-    estimator: Any, cv: Any, X: Any, table: RawTable, y: Any, sample_weight: Any, left: Leftover,
-    groups: NDArray[Any] | None, seed: int,
-) -> Iterator[Part]:  # fmt: skip
-    """The estimator fitted without each part of the rows. cv: as scikit-learn has it, None for a few parts. X: as the
-    user gave the table, for splitters that look at it."""
-    labels, given = column_or_1d(y), read_weights(sample_weight, table.n_rows)
-    for kept, held in left.parts(PARTS if cv is None else cv, X, groups, seed):
-        weight = None if given is None else given[kept]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit of all rows has told
-            f = clone(estimator).fit(table.take(kept), labels[kept], weight, left.shift[kept])
-        if f._interrupted:
-            raise KeyboardInterrupt
-        f_all = outputs_of(f, table)
-        yield Part(kept, held, f_all[kept], f_all[held])
+def grow_free_forest(
+    problem: Problem, climbers: Sequence[Climber], rung: int, arrays: Sequence[NetworkArrays], target: Target,
+    free: FreeRows, growth: Growth, eager: bool, known: Worth | None = None,
+) -> Grown | None:  # fmt: skip
+    """A forest that learned what f leaves over, where rows held out say that it is worth it; None elsewhere.
+
+    arrays: the members of f. eager: any gain will do. known: what rows said of it before members joined, who hold out
+    none.
+    """
+    left, worth, added = Leftover.of(target), known, None
+    if worth is None:
+        worth, added = judged(left_out(problem, climbers, rung), left, free, growth)
+        enough = eager or (worth.gain - worth.error >= MUCH and worth.of_constant >= MUCH_OF_ALL)
+        if not worth.share or not enough:
+            return None
+    rows = problem.rows_kept(problem.places(None))
+    f = mean_outputs(problem, arrays, rows)
+    rest, weight = left.at(rows).after(f)
+    trees = growth.trees(free, rows, rest, weight, growth.n_trees)
+    copies = free.copies(*(_in_order(part, rows) for part in (np.round(f, 5), rest)))
+    few = 0.0 if copies <= MANY_COPIES else copies
+    return Grown(free.forest(trees, worth.share), worth, None if added is None else worth.share * added, few)
 
 
-def worth(parts: Iterable[Part], left: Leftover, free: FreeRows, growth: Growth) -> tuple[float, float] | None:
-    """(share, gain): a forest is grown without each part, whose rows then say what it is worth; None without parts."""
+def judged(parts: Iterable[Part], left: Leftover, free: FreeRows, growth: Growth) -> tuple[Worth, FloatArray]:
+    """A forest is grown without each part, whose rows then say what it is worth; and what it predicts for them."""
     asked: list[tuple[Leftover, FloatArray, FloatArray, FloatArray]] = []
-    n_trees = min(JUDGES, growth.n_trees)
+    n_trees, predicted = min(JUDGES, growth.n_trees), np.zeros(len(left.y))
     more = 1.0 - n_trees / growth.n_trees
     for part in parts:
-        forest = growth.forest(free, part.kept, left.at(part.kept, part.weight_kept), part.f_kept, n_trees)
-        asked.append((left.at(part.held, part.weight_held), part.f_held, *forest.halves(free.x[part.held])))
+        trees = growth.trees(free, part.kept, *left.at(part.kept).after(part.f_kept), n_trees)
+        first, second = halves(trees, free.ranks[part.held])
+        predicted[part.held] = first / 2 + second / 2
+        asked.append((left.at(part.held), part.f_held, first, second))
         if is_hopeless(*asked[-1], more):
-            return 0.0, 0.0
+            return Worth(0.0), predicted
     if not asked:
-        return None
-    helds, *rest = zip(*asked, strict=True)
-    f, one, two = map(np.concatenate, rest)
-    return best_share(Leftover.joined(helds), f, one, two, more)
+        return Worth(0.0), predicted
+    helds, f, one, two = zip(*asked, strict=True)
+    joined = Leftover.joined(helds), np.concatenate(f), np.concatenate(one), np.concatenate(two)
+    return worth_of(*joined, more), predicted
+
+
+def _in_order(values: FloatArray, rows: NDArray[np.int64]) -> FloatArray:
+    """Of rows in any order, those of the table in its own."""
+    found = np.empty_like(values)
+    found[rows] = values
+    return found

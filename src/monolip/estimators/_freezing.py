@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 
 from monolip.convex import ConvexForm, on_simplex
 from monolip.engine.trainer import NetworkArrays
+from monolip.free_forest import FreeForest
 from monolip.frozen import FrozenNetwork, Member, Trunk
 from monolip.input_transform import InputTransform
 from monolip.output_link import OutputLink
 from monolip.slopes import SlopeBounds
 
-__all__ = ["freeze", "rescale"]
+__all__ = ["freeze", "rescale", "with_forest"]
 
 FloatArray = NDArray[np.float64]
+FOREST_BOX = (0.0, 64.0)  # of the weights of a forest's sum, which are 1 until somebody scales the network
 
 
 def freeze(
@@ -40,6 +42,32 @@ def _averaged(networks: Sequence[NetworkArrays]) -> Sequence[NetworkArrays]:
     first = np.add.reduce([network.weights[0] for network in networks]) / len(networks)
     constant = np.add.reduce([network.biases[0] for network in networks]) / len(networks)
     return (networks[0]._replace(weights=(first,), biases=(constant,)),)
+
+
+def with_forest(network: FrozenNetwork, forest: FreeForest) -> FrozenNetwork:
+    """f + forest: its sum is one more model column, which every first-layer unit adds as it is.
+
+    What the forest reads is left out of the promise in raw units.
+    """
+    inputs, raw, box = network.inputs, network.raw_promise, network.bounds
+    assert inputs is not None, "estimators learn from raw columns"
+    if raw is not None:
+        names = [name for name in raw.feature_names or () if inputs.names.index(name) not in forest.reads]
+        rows = [(raw.feature_names or ()).index(name) for name in names]
+        raw = SlopeBounds(raw.lower[rows], raw.upper[rows], tuple(names)) if names else None
+    low, high = FOREST_BOX
+    bounds = SlopeBounds(np.append(box.lower, low), np.append(box.upper, high))
+    members = tuple(tuple(_seeing_one_more(trunk) for trunk in member) for member in network.members)
+    more = InputTransform(inputs.columns, forest)
+    return replace(network, promise=bounds, members=members, inputs=more, raw_promise=raw)
+
+
+def _seeing_one_more(trunk: Trunk) -> Trunk:
+    """Of the same form, with a last input of weight 1."""
+    form = trunk.form
+    assert isinstance(form, ConvexForm), "estimators train convex form"
+    first = np.hstack([form.weights[0], np.ones((len(form.weights[0]), 1))])
+    return Trunk(ConvexForm((first, *form.weights[1:]), form.biases, form.group_sizes), trunk.outputs)
 
 
 def rescale(network: FrozenNetwork, scale: float, shift: float) -> FrozenNetwork:

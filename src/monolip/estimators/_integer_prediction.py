@@ -13,6 +13,7 @@ from monolip.engine._lane_lookup import LANES, PIECE, evaluate_whole_pieces
 from monolip.engine._lane_ops import transpose_square
 from monolip.engine._lookup_sums import REGISTER, sum_lookups
 from monolip.engine.integer_search import carried
+from monolip.estimators._forest_lanes import ForestTables, forest_tables, sum_leaves
 from monolip.estimators._integer_tables import (
     END_TERM,
     FIRST_TERM,
@@ -55,6 +56,7 @@ class IntegerPredictor:
 
     def __init__(self, network: FixedPointNetwork) -> None:
         self.tables, self.layers = integer_tables(network), carried(network.packed())
+        self.forest = forest_tables(network.inputs.forest, network.inputs.columns)
         self.n_outputs = network.n_outputs
 
     @staticmethod
@@ -68,7 +70,7 @@ class IntegerPredictor:
 
         False where a value is infinite, or missing without a rule; then `out` says nothing.
         """
-        return evaluate_raw_rows(raw, *strides, self.tables, self.layers, self._scratch(), out) == GOOD
+        return evaluate_raw_rows(raw, *strides, self.tables, self.forest, self.layers, self._scratch(), out) == GOOD
 
     def _scratch(self) -> _Scratch:
         n_raw, n_units, n_terms = len(self.tables.columns), len(self.tables.biases), len(self.tables.terms)
@@ -76,10 +78,10 @@ class IntegerPredictor:
         return _Scratch(
             lanes=np.empty(n_raw * LANES),
             place=np.empty(LANES, np.int64),
-            products=np.empty(n_terms * LANES),
+            products=np.empty((n_terms + 1) * LANES),
             moving=np.empty(n_terms * LANES),
             lines=np.empty(n_terms * LANES, np.int64),
-            sums=np.empty(n_units * LANES),
+            sums=np.empty(max(n_units, n_raw) * LANES),
             turned=np.empty(n_units * LANES),
             hidden=np.empty(width * LANES),
             spare=np.empty(width * LANES),
@@ -88,9 +90,12 @@ class IntegerPredictor:
 
 
 @compiled(inner=True)
-def _first_layer(tables: IntegerTables, s: _Scratch) -> int:
+def _first_layer(tables: IntegerTables, forest: ForestTables, s: _Scratch) -> int:
     """Sums of the first layers of all trunks into s.turned."""
     status, n_units = GOOD, len(tables.biases)
+    n_products, has_forest = tables.products.size // n_units, int(forest.roots.size > 0)
+    if has_forest:  # before missing values are taken out of the lanes
+        sum_leaves(forest, s.sums, s.lanes, s.products, (n_products - 1) * LANES)
     for i in range(len(tables.columns)):
         c, at = tables.columns[i], i * LANES
         status |= find_rows(tables.knots, c[KNOTS_AT], c[N_KNOTS], c[HAS_RULE], s.lanes, at, s.place)
@@ -102,8 +107,7 @@ def _first_layer(tables: IntegerTables, s: _Scratch) -> int:
             if is_line:
                 for lane in range(LANES):
                     s.lines[to + lane] = tables.lines[term[LINES_AT] + s.place[lane]]
-    n_products = tables.products.size // n_units
-    n_lines = len(tables.terms) - n_products
+    n_lines = len(tables.terms) - (n_products - has_forest)
     sum_lookups(s.sums, tables.biases, tables.bases, tables.slopes, s.lines, s.moving, n_lines, n_units)
     for unit in range(0, n_units, REGISTER):
         for lane in range(0, LANES, REGISTER):
@@ -114,8 +118,8 @@ def _first_layer(tables: IntegerTables, s: _Scratch) -> int:
 
 @compiled()
 def evaluate_raw_rows(
-    raw: FloatArray, row_stride: int, column_stride: int, tables: IntegerTables, layers: Layers, s: _Scratch,
-    out: IntArray,
+    raw: FloatArray, row_stride: int, column_stride: int, tables: IntegerTables, forest: ForestTables, layers: Layers,
+    s: _Scratch, out: IntArray,
 ) -> int:  # fmt: skip
     """out (n, n_outputs): f in integers; GOOD, or what is wrong with a value."""
     params, plan, spans, outputs, shares, numbers = layers
@@ -124,7 +128,7 @@ def evaluate_raw_rows(
     for start in range(0, len(out), LANES):
         count, at = min(LANES, len(out) - start), 0
         fetch_lanes(raw, start * row_stride, row_stride, column_stride, count, n_raw, s.lanes)
-        status |= _first_layer(tables, s)
+        status |= _first_layer(tables, forest, s)
         s.total[:] = half
         for t in range(len(spans)):
             first, end, position, _ = spans[t]

@@ -17,26 +17,24 @@ MAX_ROWS = 2**18  # more rows than the steps can visit: a random part is as good
 MAX_CELLS = 2**29  # of model columns, in single precision: 2 GiB
 
 
-def rows_that_count(
-    table: RawTable, target: Target, rng: np.random.Generator
-) -> tuple[RawTable, Target, NDArray[np.int64] | None]:
-    """Rows of positive weight, and no more of them than fit into MAX_ROWS and MAX_CELLS; their numbers, None for all.
+def rows_that_count(table: RawTable, target: Target, rng: np.random.Generator) -> tuple[RawTable, Target]:
+    """Rows of positive weight, and no more of them than fit into MAX_ROWS and MAX_CELLS.
 
     Of too many, rare classes (under a log link, rare targets above zero) keep every row, and the others are sampled;
     weights are multiplied by (rows there were / rows taken), so that each class counts for as much as before.
     """
     most = min(MAX_ROWS, max(256, MAX_CELLS // (10 * len(table.columns))))
     if target.weight is None and table.n_rows <= most:
-        return table, target, None
+        return table, target
     rows = np.arange(table.n_rows) if target.weight is None else np.flatnonzero(target.weight)
     if len(rows) == table.n_rows <= most:
-        return table, target, None
+        return table, target
     if len(rows) <= most:
-        return pick_rows(table, rows), target.take(rows), rows
+        return pick_rows(table, rows), target.take(rows)
     strata = _strata(target)
     if strata is None:
         rows = np.sort(rng.choice(rows, most, replace=False))
-        return pick_rows(table, rows), target.take(rows), rows
+        return pick_rows(table, rows), target.take(rows)
     kinds = strata[rows]
     there = np.bincount(kinds)
     taken = _shares(there, most)
@@ -45,7 +43,7 @@ def rows_that_count(
     part = target.take(rows)
     weight = (there / np.maximum(taken, 1))[strata[rows]]
     part = replace(part, weight=weight if part.weight is None else weight * part.weight)
-    return pick_rows(table, rows), part, rows
+    return pick_rows(table, rows), part
 
 
 def _strata(target: Target) -> NDArray[np.int64] | None:

@@ -20,7 +20,7 @@ from monolip.errors import FrozenFileError, InputError
 from monolip.input_columns import plain_value
 from monolip.sealed_file import named_path
 
-__all__ = ["ENTRY", "owner_of", "read_entry", "read_parameters", "write_parameters"]
+__all__ = ["ENTRY", "read_entry", "read_parameters", "write_parameters"]
 
 ENTRY = "monolip.estimator"
 VERSION = 1
@@ -63,14 +63,6 @@ def read_entry(path: str | PathLike[str], name: str = ENTRY) -> str | None:
 
     with safe_open(named_path(path), framework="numpy") as file:
         return (file.metadata() or {}).get(name)
-
-
-def owner_of(entry: str | None) -> str | None:
-    """The class that wrote an entry, as it says itself."""
-    try:
-        return str(json.loads(entry or "{}").get("estimator"))
-    except (ValueError, AttributeError, RecursionError):
-        return None
 
 
 def read_parameters(

@@ -50,7 +50,8 @@ _LOG_LINK = ("poisson", "gamma", "tweedie")
 class Target:
     """f in the user's units is scale * (what the engine learns) + shift; classes: class numbers, for even folds.
 
-    deviation: the plain standard deviation that slope caps are counted in (1 under a link).
+    deviation: the plain standard deviation that slope caps are counted in (1 under a link). groups: rows of one number
+    belong together.
     """
 
     y: FloatArray
@@ -62,6 +63,7 @@ class Target:
     shift: float = 0.0
     classes: NDArray[np.int64] | None = None
     deviation: float = 1.0
+    groups: NDArray[np.int64] | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -76,7 +78,7 @@ class Target:
 
     def take(self, rows: NDArray[np.int64]) -> Target:
         """Some of the rows."""
-        parts = {"weight": self.weight, "offset": self.offset, "classes": self.classes}
+        parts = {"weight": self.weight, "offset": self.offset, "classes": self.classes, "groups": self.groups}
         picked: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
         return replace(self, y=self.y[rows], **picked)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import check_class_weight, check_labels, flag
 from monolip.estimators._facts import Facts
 from monolip.estimators._freezing import rescale
+from monolip.estimators._groups import read_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._tables import read_table, refuse_infinite
 from monolip.estimators._targets import class_target, read_weights
@@ -53,10 +55,10 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             dict by feature.
 
     All other arguments (hidden_layer_sizes, n_estimators, max_iter, batch_size, early_stopping, validation_fraction,
-    n_bins, max_time, warm_start, n_jobs, random_state, verbose) are as in MonotonicRegressor, as are the limits: of
-    more than 262,144 rows a part is trained on (rare classes whole, with weights that make up for it), f is flat far
-    beyond the training data except in features given in `slopes=`, unseen categories count as the average one,
-    unexpected NaN as the median. Two classes are fitted from an additive start, as there; more classes from zero.
+    n_bins, free_forest, max_time, warm_start, n_jobs, random_state, verbose) are as in MonotonicRegressor, as are the
+    limits: of more than 262,144 rows a part is trained on (rare classes whole, with weights that make up for it), f is
+    flat far beyond the training data except in features given in `slopes=`, unseen categories count as the average
+    one, unexpected NaN as the median. Two classes are fitted from an additive start, as there; more classes from zero.
 
     Attributes:
         slopes_: what was promised and what is certified, per raw feature (and class); print it. frozen_: the
@@ -65,7 +67,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         classes_: the labels, in the order of predict_proba's columns.
         calibration_: how far probabilities were from frequencies on rows held out in fit (each member on its own,
             before it was finished with all rows); None where nothing was held out, and after recalibrate.
-        history_, n_iter_, n_estimators_, n_features_in_, feature_names_in_: as in MonotonicRegressor.
+        history_, n_iter_, n_estimators_, free_features_, forest_gain_, n_features_in_, feature_names_in_: as in
+            MonotonicRegressor.
 
     Examples:
         >>> import numpy as np
@@ -92,6 +95,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         categorical_features: Any = None,
         missing: Any = "state",
         n_bins: int | str = "auto",
+        free_forest: bool | str = "auto",
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -111,6 +115,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         self.categorical_features = categorical_features
         self.missing = missing
         self.n_bins = n_bins
+        self.free_forest = free_forest
         self.max_time = max_time
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -121,8 +126,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     _calibration: Calibration | None = None
     _held_out: HeldOut | None = None  # until its calibration is asked for
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
-        """Fit on any table; labels of any kind. offset: (n,), added to the log-odds of two classes."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None) -> Self:
+        """Fit on any table; labels of any kind. offset: (n,), added to the log-odds of two classes. groups: (n,),
+        names; rows of one are held out together, or not at all."""
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
         check_class_weight(self.class_weight)
@@ -156,7 +162,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
                 "the target."
             )
         classes = classes + 0.0 if classes.dtype.kind == "f" else classes  # -0.0 is no other class than 0.0
-        self._fit(table, class_target(codes, classes, weight, offset), classes)
+        target = replace(class_target(codes, classes, weight, offset), groups=read_groups(groups, table.n_rows))
+        self._fit(table, target, classes)
         self.classes_ = classes  # only now: a refit that fails leaves the old model whole
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import RegressorMixin
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import flag
+from monolip.estimators._groups import read_groups
 from monolip.estimators._tables import read_table, refuse_infinite
 from monolip.estimators._targets import number_target
 
@@ -44,6 +46,11 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         n_bins: bins of the piecewise-linear encoding of each numeric feature, 0 to 256; "auto": 8, or up to 64 (128
             of many rows) where rows held out show that they are worth it (predictions then take longer), fewer with
             more than 64 numeric features.
+        free_forest: trees over the features without a promise (no direction, interval or cap), added to the network
+            where they learn what it leaves over (squared_error, two classes); directions and intervals of the others
+            hold for the sum, bit for bit. The features that the trees read jump: they have no slope bounds, and
+            certified radii hold them fixed. "auto": where a direction is promised of some feature and rows held out
+            gain much by it; True: where they gain anything; False: never.
         max_time: seconds after which training ends with what it has (reading and encoding the table are not bounded);
             the one setting that costs reproducibility.
         warm_start: set before the first fit; fit again on the same rows with only n_estimators raised adds members
@@ -74,6 +81,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             the model comes from that path; a member that stays at its start may have one of no steps. n_iter_: passes
             over the data of each member. Both are kept in files.
         n_estimators_: members, also where those that stay at their starts are one function in the model.
+        free_features_: names of the features that trees read, () without; forest_gain_: part of the loss (squared
+            error, log-loss) that rows held out gained by the trees, 0 without.
         n_features_in_, feature_names_in_: the columns seen in fit.
 
     Examples:
@@ -101,6 +110,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         categorical_features: Any = None,
         missing: Any = "state",
         n_bins: int | str = "auto",
+        free_forest: bool | str = "auto",
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -121,20 +131,22 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         self.categorical_features = categorical_features
         self.missing = missing
         self.n_bins = n_bins
+        self.free_forest = free_forest
         self.max_time = max_time
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
-        """Fit on any table. offset: (n,), added to f (under a log link: the logarithm of an exposure)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None) -> Self:
+        """Fit on any table. offset: (n,), added to f (under a log link: the logarithm of an exposure). groups: (n,),
+        names; rows of one are held out together, or not at all."""
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
         table = read_table(X)
         refuse_infinite(table)
         target = number_target(y, self.loss, self.loss_parameter, sample_weight, offset, table.n_rows)
-        return self._fit(table, target, None)
+        return self._fit(table, replace(target, groups=read_groups(groups, table.n_rows)), None)
 
     def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[np.float64]:
         """Predictions, shape (n,); non-decreasing bit for bit where that is promised.

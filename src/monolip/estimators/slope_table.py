@@ -80,7 +80,13 @@ class SlopeTable:
     def __getitem__(self, feature: str) -> tuple[float, float]:
         found = [row for row in self.rows if row.feature == feature and row.lower is not None]
         if not found:
-            raise KeyError(f"no slopes of {feature!r}; the features are {sorted({row.feature for row in self.rows})}")
+            jumps = any(row.feature == feature and "forest" in row.promise for row in self.rows)
+            why = (
+                "a forest reads it, and it jumps"
+                if jumps
+                else f"the features are {sorted({r.feature for r in self.rows})}"
+            )
+            raise KeyError(f"no slopes of {feature!r}; {why}")
         return min(row.lower for row in found if row.lower is not None), max(
             row.upper for row in found if row.upper is not None
         )
@@ -134,6 +140,11 @@ def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str], prove
     assert network.link is not None
     column, n = network.inputs.columns[j], network.n_outputs
     labels = [str(label) for label in network.link.labels or ()] if n > 1 else [""]
+    if j in network.inputs.free:  # of one output
+        kind = "category, forest" if isinstance(column, CategoryColumn) else "forest"
+        return [
+            SlopeRow(column.name, "", f"{promise_word(False, False, has_interval=False)} ({kind})", None, None, None)
+        ]
     if isinstance(column, CategoryColumn):
         low, high = _box(network, j)
         steps = max(len(column.categories) - 1, 1) if column.ordered else low.shape[1]

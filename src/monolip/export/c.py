@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from monolip.certify.certificate import Certificate, certify
 from monolip.certify.fixed_point import compile_fixed_point
 from monolip.certify.fixed_point_claims import certify_fixed_point
-from monolip.errors import FreezeError, InputError, PrecisionError, refuse_sum
+from monolip.errors import FreezeError, InputError, PrecisionError
 from monolip.export.c_build import FLAGS, CompiledHeader, compiled_header, find_compiler
 from monolip.export.c_float32 import evaluate_float32, to_float32
 from monolip.export.c_header import HeaderParts, header_text
@@ -116,7 +116,6 @@ def _network_of(model: Any, arithmetic: str, preset: Any, ranges: Any) -> tuple[
         return model, model.source
     network = model if isinstance(model, FrozenNetwork) else getattr(model, "frozen_", None)
     if not isinstance(network, FrozenNetwork):
-        refuse_sum(model)
         raise InputError(
             f"to_c takes a fitted estimator, a FrozenNetwork or a FixedPointNetwork; got {type(model).__name__}; fit "
             "or freeze it first."

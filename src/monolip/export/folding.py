@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.convex import ConvexForm
-from monolip.errors import FreezeError, refuse_sum
+from monolip.errors import FreezeError
 from monolip.frozen import FrozenNetwork, Trunk
 from monolip.input_columns import CategoryColumn
 from monolip.slope_set import SlopeSet
@@ -38,7 +38,6 @@ def fold_inputs(network: FrozenNetwork) -> FrozenNetwork:
         >>> bool(np.allclose(plain.evaluate(X)[:, 0], model.predict(X))), plain.inputs
         (True, None)
     """
-    refuse_sum(network)
     if network.inputs is None:
         return network
     scale, shift = _lines(network)

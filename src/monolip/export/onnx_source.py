@@ -8,7 +8,7 @@ from typing import Any
 from monolip.certify.certificate import require_certifiable
 from monolip.certify.fixed_point import compile_fixed_point
 from monolip.convex import ConvexForm
-from monolip.errors import FreezeError, InputError, refuse_sum
+from monolip.errors import FreezeError, InputError
 from monolip.export.c_float32 import to_float32
 from monolip.export.c_network import float_limit
 from monolip.export.parity_inputs import raw_columns_of
@@ -39,7 +39,6 @@ def network_for(model: Any, arithmetic: str, preset: Any = "wide", input_ranges:
         _require_text(network)
         return network
     if not isinstance(network, FrozenNetwork):
-        refuse_sum(model)
         raise InputError(
             f"exporters take a fitted estimator, a FrozenNetwork or a FixedPointNetwork; got {type(model).__name__}; "
             "fit or freeze it first."

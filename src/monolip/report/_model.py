@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from monolip.certify.certificate import certify
-from monolip.errors import CertificateError, InputError, refuse_sum
+from monolip.errors import CertificateError, InputError
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._schema import Schema, table_like
 from monolip.estimators._tables import RawTable
@@ -38,7 +38,6 @@ def network_to_draw(model: Any, drawer: str) -> FrozenNetwork:
         return network
     if isinstance(model, FrozenNetwork) and model.inputs is not None and not model.n_free_features:
         return model
-    refuse_sum(model)
     got = "one without an input transform" if isinstance(model, FrozenNetwork) else type(model).__name__
     raise InputError(
         f"{drawer} draws a fitted MonotonicRegressor or MonotonicClassifier, or a FrozenNetwork that takes raw "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from monolip.certify.certificate import Certificate, Claim, certify
-from monolip.errors import InputError, refuse_sum
+from monolip.errors import InputError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.report.html_text import plain
@@ -75,7 +75,6 @@ def _scale(axis: Any, sizes: list[float]) -> None:
 def _certificate_of(model: Any) -> Certificate:
     if isinstance(model, Certificate):
         return model
-    refuse_sum(model)
     network = getattr(model, "frozen_", model)
     if not isinstance(network, FrozenNetwork | FixedPointNetwork):
         raise InputError(

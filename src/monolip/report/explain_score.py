@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.errors import InputError, refuse_sum
+from monolip.errors import InputError
 from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._tables import RawColumn, RawTable
@@ -44,7 +44,6 @@ class Score:
 
         None: of two classes the one that promises named, else the last.
         """
-        refuse_sum(model)
         network = getattr(model, "frozen_", model)
         if not isinstance(network, FrozenNetwork) or network.inputs is None or network.link is None:
             raise InputError(

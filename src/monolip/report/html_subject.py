@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.certify.certificate import Certificate, Claim, certify
-from monolip.errors import InputError, refuse_sum
+from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
@@ -176,7 +176,6 @@ def network_of(model: Any) -> FrozenNetwork:
         check_is_fitted(model)
         fitted: FrozenNetwork = model.frozen_
         return fitted
-    refuse_sum(model)
     got = type(model).__name__
     if isinstance(model, FrozenNetwork):
         if model.inputs is not None and model.link is not None and model.is_convex and not model.n_free_features:

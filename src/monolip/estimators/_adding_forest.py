@@ -1,0 +1,103 @@
+"""The last step of a fit: a forest beside the network, where it is asked for, possible, and worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine.trainer import NetworkArrays
+from monolip.errors import InputError
+from monolip.estimators._climber import Chosen, Climber
+from monolip.estimators._forest import FreeRows, Growth
+from monolip.estimators._forest_worth import grow_free_forest
+from monolip.estimators._free_columns import FreeColumns, free_places
+from monolip.estimators._freezing import with_forest
+from monolip.estimators._leftover import Leftover, Worth
+from monolip.estimators._promises import Promises
+from monolip.estimators._recipe import Recipe
+from monolip.estimators._tables import RawTable
+from monolip.estimators._targets import Target
+from monolip.frozen import FrozenNetwork
+
+__all__ = ["Whole", "add_forest", "check_forest"]
+
+FloatArray = NDArray[np.float64]
+N_TREES, MIN_LEAF = 30, 2
+GAINED = 0.05  # part of the loss that the path gained: where networks find little more than an additive function,
+# nothing is left for trees to find either
+NONE_FREE = "free_forest=True, but something is promised of every feature; the model has no forest"
+TOO_FEW = (
+    "free_forest=True, but too few rows were held out to judge a forest by (16 at least, of each class as many); the "
+    "model has none"
+)
+COPIES = (
+    "{:.0%} of the rows have features that another row has as well; the forest over {} learns such rows by heart, and "
+    "rows held out take that for a gain; if they are of one customer, or copies, name them by fit(groups=), or leave "
+    "the forest out by free_forest=False"
+)
+
+
+NOTHING = Worth(0.0)
+
+
+class Whole(NamedTuple):
+    """network: with its forest, where it has one. worth: of the forest. added: (n,) what trees that had not learned
+    from them add to rows held out. told: what the user should know."""
+
+    network: FrozenNetwork
+    worth: Worth = NOTHING
+    added: FloatArray | None = None
+    told: tuple[str, ...] = ()
+
+
+def check_forest(wanted: Any, target: Target) -> str | bool:
+    """free_forest as a user may write it, for a target it is possible for."""
+    if not (isinstance(wanted, str) and wanted == "auto") and not isinstance(wanted, bool | np.bool_):
+        raise InputError(f"free_forest is 'auto', True or False; got {wanted!r}; choose one of them.")
+    if wanted is True and not _can_learn(target):
+        got = f"{target.n_outputs} classes" if target.classes is not None else f"the {target.loss.name} loss"
+        raise InputError(
+            f"a forest learns what squared_error or two classes leave over; got {got}; leave free_forest=True out."
+        )
+    return wanted if isinstance(wanted, str) else bool(wanted)
+
+
+def _can_learn(target: Target) -> bool:
+    return target.n_outputs == 1 and target.loss.name in ("squared", "logistic")
+
+
+def add_forest(
+    network: FrozenNetwork, recipe: Recipe, climbers: Sequence[Climber], chosen: Chosen,
+    arrays: Sequence[NetworkArrays], table: RawTable, target: Target, promises: Promises, wanted: str | bool,
+    before: Worth | None = None,
+) -> Whole:  # fmt: skip
+    """wanted: "auto" where networks gained something and the forest gains much, for users who ask for directions; True
+    where it gains anything. before: what it was worth before members joined. Ctrl-C ends it with the network alone."""
+    places, eager, whole = free_places(promises), wanted is True, Whole(network)
+    if not wanted or not _can_learn(target) or recipe.coach.is_out_of_time() or before == NOTHING:
+        return whole
+    if not eager and not before and not (promises.directions.any() and _has_gained(recipe, chosen)):
+        return whole
+    if not places:
+        return Whole(network, told=(NONE_FREE,) if eager else ())
+    with recipe.coach.interruptible():
+        assert network.inputs is not None
+        free = FreeRows(FreeColumns.of(table, network.inputs.columns, places))
+        growth = Growth(N_TREES, MIN_LEAF, recipe.coach.n_threads, recipe.coach.seed)
+        judges = [climber for climber in climbers if climber.holdout is not None]
+        if (not before and not judges) or not Leftover.of(target).can_be_judged():
+            return Whole(network, told=(TOO_FEW,) if eager else ())
+        grown = grow_free_forest(recipe.problem, judges, chosen.rung, arrays, target, free, growth, eager, before)
+        if grown is not None:
+            names = ", ".join(network.inputs.names[j] for j in places[:3]) + (" ..." if len(places) > 3 else "")
+            told = (COPIES.format(grown.copies, names),) if grown.copies and target.groups is None else ()
+            found = with_forest(network, grown.forest.times(target.scale))
+            whole = Whole(found, grown.worth, grown.added, told)
+    return whole
+
+
+def _has_gained(recipe: Recipe, chosen: Chosen) -> bool:
+    return chosen.rung > 0 and len(recipe.jury.curve) > chosen.rung and recipe.jury.gained_much(chosen.rung, GAINED)

@@ -1,0 +1,151 @@
+r"""The free forest: trees over raw features nobody asked a slope of, whose sum is one more model column.
+
+    g(x) = sum over trees of the value of the leaf that x reaches,     x < threshold goes to a child, others to the next
+
+It sees no feature that carries a promise, so whatever it computes, what is promised of the others holds for the whole
+network, bit for bit. The features it reads jump: they carry no promise, and everything that reports promises says so by
+name. Raw numbers are compared and nothing is computed from them, so every runtime reaches the same leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import StructureError
+from .fixed_point_trunk import locked_ints
+from .floats import locked, to_floats
+from .input_columns import numbers_of
+
+__all__ = ["LEAF", "FreeForest"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+LEAF = -1
+MOST_NODES = 2**26
+
+
+@dataclass(frozen=True, eq=False)
+class FreeForest:
+    """g of some raw columns, immutable; nodes of all trees one after the other, the root of each first.
+
+    Args:
+        reads: positions of the raw columns that nodes ask about, in order.
+        stands: of each of them two numbers: what counts for a missing value, and for a label that is none of the
+            categories; a category counts as its place among the others.
+        features: (n,) which of `reads` a node asks about, LEAF in a leaf.
+        thresholds: (n,) smaller numbers go to the child, others to the node after it; 0 in a leaf.
+        children: (n,) always further on in the same tree; 0 in a leaf.
+        values: (n,) of leaves, floats or (of a FixedPointNetwork) integers; 0 elsewhere.
+        roots: (trees,) where each tree begins.
+
+    Shape: evaluate takes numbers (n, n_reads), as `numbers` gives them, and returns (n,).
+
+    Examples:
+        >>> step = FreeForest((1,), ((0.0, 0.0),), [0, LEAF, LEAF], [2.5, 0, 0], [1, 0, 0], [0, -1.0, 3.0], [0])
+        >>> step.evaluate(np.array([[2.0], [2.5]]))
+        array([-1.,  3.])
+    """
+
+    reads: tuple[int, ...]
+    stands: tuple[tuple[float, float], ...]
+    features: IntArray
+    thresholds: FloatArray
+    children: IntArray
+    values: NDArray[Any]
+    roots: IntArray
+
+    def __post_init__(self) -> None:
+        reads = tuple(self.reads) if isinstance(self.reads, Iterable) else ()
+        if not reads or not all(type(j) is int and j >= 0 for j in reads) or list(reads) != sorted(set(reads)):
+            raise StructureError(f"a forest reads raw columns by position, each once and in order; got {self.reads!r}.")
+        try:
+            stands = tuple((float(missing) + 0.0, float(unseen) + 0.0) for missing, unseen in self.stands)
+            whole = [locked_ints(part) for part in (self.features, self.children, self.roots)]
+            kept = locked_ints if np.asarray(self.values).dtype.kind in "iu" else (lambda part: locked(to_floats(part)))
+            numbers = locked(to_floats(self.thresholds)), kept(self.values)
+        except (TypeError, ValueError) as error:
+            raise StructureError(f"a forest is made of numbers; {error}; grow it again.") from None
+        if len(stands) != len(reads) or not np.isfinite(stands).all():
+            raise StructureError(f"two finite numbers stand for what a column lacks; got {self.stands!r}; give both.")
+        fields = {"reads": reads, "stands": stands, "features": whole[0], "children": whole[1], "roots": whole[2]}
+        for name, value in (fields | {"thresholds": numbers[0], "values": numbers[1]}).items():
+            object.__setattr__(self, name, value)
+        self._check_nodes()
+
+    def _check_nodes(self) -> None:
+        """Every way from a root ends in a leaf of its tree, asks of known columns only, and finds a number."""
+        at, inner = np.arange(len(self.features)), self.features != LEAF
+        parts = (self.features, self.thresholds, self.children, self.values)
+        if not {part.shape for part in parts} == {at.shape} or not 0 < len(at) <= MOST_NODES:
+            raise StructureError("a node of a forest has a feature, a threshold, a child and a value; got others.")
+        ends = np.append(self.roots[1:], len(at))
+        if self.roots.ndim != 1 or not len(self.roots) or self.roots[0] != 0 or not (self.roots < ends).all():
+            raise StructureError("the trees of a forest follow each other, each with a root; got others.")
+        last = np.repeat(ends, np.diff(np.append(self.roots, len(at)))) - 1
+        good = ((self.features >= 0) & (self.features < len(self.reads)))[inner].all()
+        good &= ((self.children > at) & (self.children < last))[inner].all() and not self.values[inner].any()
+        good &= not self.children[~inner].any() and not self.thresholds[~inner].any()
+        if not good or not np.isfinite(self.thresholds).all() or not np.isfinite(self.values).all():
+            raise StructureError("a node of a forest asks of no column, leads nowhere, or holds no finite number.")
+
+    @cached_property
+    def largest(self) -> float | int:
+        """No sum, in any order, is larger in magnitude."""
+        found: list[float | int] = np.maximum.reduceat(np.abs(self.values), self.roots).tolist()
+        return sum(found)
+
+    def numbers(self, columns: Sequence[Any], given: Sequence[Any]) -> FloatArray:
+        """What nodes compare, (n, n_reads). columns, given: all raw columns of a network, and their values."""
+        found = []
+        for k, j in enumerate(self.reads):
+            column = columns[j]
+            codes = column.codes(given[j]) if hasattr(column, "codes") else None
+            values = numbers_of(given[j], column.name) if codes is None else codes
+            found.append(self.compared(k, values, None if codes is None else len(column.categories)))
+        return np.stack(found, axis=1)
+
+    def compared(self, k: int, values: NDArray[Any], n_labels: int | None) -> FloatArray:
+        """What nodes compare of the k-th column read: its numbers, or codes (see CategoryColumn) of so many labels."""
+        missing, unseen = self.stands[k]
+        if n_labels is None:
+            return np.asarray(np.where(np.isnan(values), missing, values))
+        return np.asarray(np.append(np.arange(n_labels, dtype=np.float64), [unseen, missing])[values])
+
+    def evaluate(self, numbers: FloatArray) -> NDArray[Any]:
+        """g of rows of numbers: (n, n_reads) -> (n,); leaves are added up in the order of the trees."""
+        total, rows = np.zeros(len(numbers), self.values.dtype), np.arange(len(numbers))
+        for root in self.roots.tolist():
+            node, going = np.full(len(numbers), root), rows
+            while len(going):
+                here = node[going]
+                going = going[inner := self.features[here] != LEAF]
+                here = here[inner]
+                right = numbers[going, self.features[here]] >= self.thresholds[here]
+                node[going] = self.children[here] + right
+            total += self.values[node]
+        return total
+
+    def in_units(self, rate: float) -> FreeForest:
+        """The same trees with integers in their leaves, `rate` for every unit of a value."""
+        return self._with(np.rint(self.values * rate).astype(np.int64))
+
+    def times(self, factor: float) -> FreeForest:
+        """factor * g, each leaf rounded."""
+        return self._with(self.values * factor)
+
+    def _with(self, values: NDArray[Any]) -> FreeForest:
+        rest = (self.features, self.thresholds, self.children)
+        return FreeForest(self.reads, self.stands, *rest, values, self.roots)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rest = (self.features, self.thresholds, self.children, self.values, self.roots)
+        return FreeForest, (self.reads, self.stands, *rest)
+
+    def __repr__(self) -> str:
+        return f"FreeForest({len(self.roots)} trees, {len(self.features)} nodes, reads {self.reads})"

@@ -1,0 +1,188 @@
+"""FreeForest: leaves as a person would find them, nodes that lead nowhere refused, promises of the others untouched."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monolip.certify import certify
+from monolip.certify.fixed_point import compile_fixed_point
+from monolip.errors import FreezeError, FrozenFileError, StructureError
+from monolip.estimators._freezing import with_forest
+from monolip.free_forest import LEAF, FreeForest
+from monolip.frozen import FrozenNetwork
+from monolip.input_transform import InputTransform
+
+from .forests import COLUMNS, forest_network, plain_network, random_forest, raw_columns, raw_rows
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def by_hand(forest: FreeForest, row: list) -> float:
+    """A row's sum, node by node, in plain Python."""
+    total = 0.0
+    for root in forest.roots.tolist():
+        node = root
+        while forest.features[node] != LEAF:
+            k = int(forest.features[node])
+            missing, unseen = forest.stands[k]
+            value, column = row[forest.reads[k]], COLUMNS[forest.reads[k]]
+            if value is None or value != value:
+                value = missing
+            elif hasattr(column, "categories"):
+                value = column.categories.index(value) if value in column.categories else unseen
+            node = int(forest.children[node]) + (not value < forest.thresholds[node])
+        total += float(forest.values[node])
+    return total
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS)
+def test_sums_are_those_of_a_walk_through_every_tree(seed):
+    rng = np.random.default_rng(seed)
+    forest, columns = random_forest(rng), raw_columns(raw_rows(rng, 40))
+    found = forest.evaluate(forest.numbers(COLUMNS, columns))
+    assert found.tolist() == [by_hand(forest, list(row)) for row in zip(*columns, strict=True)]
+    assert np.abs(found).max() <= forest.largest
+    inputs = InputTransform(COLUMNS, forest).evaluate(columns)
+    assert (inputs[:, -1] == found).all()
+    assert (inputs[:, :-1] == InputTransform(COLUMNS).evaluate(columns)).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_a_promise_holds_bit_for_bit_beside_any_forest(seed):
+    rng = np.random.default_rng(seed)
+    network, table = forest_network(rng), raw_rows(rng, 200)
+    before = network.evaluate_raw(table)
+    for more in (np.nextafter(table["dose"], np.inf), table["dose"] + rng.exponential(size=200)):
+        assert (network.evaluate_raw({**table, "dose": more}) >= before).all()
+    fixed = compile_fixed_point(network)
+    integers = fixed.evaluate_raw(table)
+    assert (fixed.evaluate_raw({**table, "dose": np.nextafter(table["dose"], np.inf)}) >= integers).all()
+    assert np.abs(fixed.link.scores(integers) - before).max() < 1e-4
+
+
+def test_the_sum_is_the_network_plus_the_forest():
+    rng = np.random.default_rng(0)
+    plain, forest, table = plain_network(rng), random_forest(rng), raw_rows(rng, 300)
+    whole = with_forest(plain, forest)
+    apart = plain.evaluate_raw(table)[:, 0] + forest.evaluate(forest.numbers(COLUMNS, raw_columns(table)))
+    assert np.abs(whole.evaluate_raw(table)[:, 0] - apart).max() < 1e-13
+    assert whole.digest != plain.digest
+    assert "a forest over sugar, city: no promise" in str(whole)
+
+
+def test_claims_are_proved_and_leave_out_what_jumps():
+    network = forest_network(np.random.default_rng(1))
+    for certificate in (certify(network), certify(compile_fixed_point(network))):
+        words = {claim.feature: (claim.promise, claim.lower is None) for claim in certificate}
+        assert words["dose"] == ("increasing", False)
+        assert words["sugar"] == words["city"] == ("free", True)
+        assert words["acid"] == ("bounded", False)
+        assert certificate.check().startswith("PROVED")
+
+
+def test_files_and_pickles_hold_the_same_forest(tmp_path):
+    network = forest_network(np.random.default_rng(2))
+    network.save(tmp_path / "f.safetensors")
+    fixed = compile_fixed_point(network)
+    fixed.save(tmp_path / "i.safetensors")
+    table = raw_rows(np.random.default_rng(3), 100)
+    for one, two in (
+        (network, FrozenNetwork.load(tmp_path / "f.safetensors")),
+        (network, pickle.loads(pickle.dumps(network))),
+        (fixed, type(fixed).load(tmp_path / "i.safetensors")),
+        (fixed, pickle.loads(pickle.dumps(fixed))),
+    ):
+        assert one.digest == two.digest
+        assert (one.evaluate_raw(table) == two.evaluate_raw(table)).all()
+
+
+STEP = {"reads": (1,), "stands": ((0.0, 0.0),), "features": [0, -1, -1], "thresholds": [0.5, 0, 0]} | {
+    "children": [1, 0, 0], "values": [0, 1.0, 2.0], "roots": [0]
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"reads": ()},
+        {"reads": (1, 0)},
+        {"reads": (-1,)},
+        {"reads": (1.0,)},
+        {"stands": ()},
+        {"stands": ((np.nan, 0.0),)},
+        {"stands": ((np.inf, 0.0),)},
+        {"features": [1, -1, -1]},
+        {"features": [-2, -1, -1]},
+        {"features": [0.5, -1, -1]},
+        {"features": [0, -1]},
+        {"children": [0, 0, 0]},
+        {"children": [2, 0, 0]},
+        {"children": [-1, 0, 0]},
+        {"children": [1, 1, 0]},
+        {"thresholds": [np.nan, 0, 0]},
+        {"thresholds": [np.inf, 0, 0]},
+        {"thresholds": [0.5, 1, 0]},
+        {"values": [0, np.nan, 0]},
+        {"values": [0, np.inf, 0]},
+        {"values": [1.0, 1.0, 2.0]},
+        {"values": ["a", 1, 2]},
+        {"roots": []},
+        {"roots": [1]},
+        {"roots": [0, 0]},
+        {"roots": [0, 2]},
+        {"roots": [0, 3]},
+        {"roots": [[0]]},
+    ],
+    ids=str,
+)
+def test_what_is_no_forest_is_refused(change):
+    FreeForest(**STEP)
+    with pytest.raises(StructureError):
+        FreeForest(**(STEP | change))
+
+
+def test_a_forest_may_not_read_what_is_promised():
+    rng = np.random.default_rng(4)
+    plain = plain_network(rng)
+    with pytest.raises(FreezeError, match="'dose' has a direction"):
+        with_forest(plain, random_forest(rng, reads=(0, 1)))
+    with pytest.raises(StructureError, match="a forest reads some of the 4 raw columns"):
+        InputTransform(COLUMNS, random_forest(rng, reads=(1, 9)))
+    whole = forest_network(rng)
+    jumping = replace(whole.raw_slopes, lower=np.array([0.0, -9.0]), upper=np.array([9.0, 9.0]))
+    assert replace(whole, raw_promise=jumping).raw_promise is not None
+    with pytest.raises(FreezeError, match="raw numeric features"):
+        replace(whole, raw_promise=plain.raw_slopes)  # it covers sugar, which jumps
+
+
+@pytest.mark.parametrize("damage", ["feature", "child", "root", "fraction", "reads", "stands"])
+def test_a_file_that_was_edited_is_refused(damage, tmp_path):
+    from monolip.frozen_file import _SEALED, take_apart
+
+    structure, tensors = take_apart(forest_network(np.random.default_rng(5)))
+    nodes, inner = tensors["forest.nodes"].copy(), int(np.argmax(tensors["forest.nodes"][:, 0] >= 0))
+    if damage == "feature":
+        nodes[inner, 0] = 7
+    elif damage == "child":
+        nodes[inner, 2] = 0
+    elif damage == "fraction":
+        nodes[inner, 2] += 0.5
+    elif damage == "root":
+        tensors["forest.roots"] = tensors["forest.roots"] + 1
+    elif damage == "reads":
+        structure["ends"]["forest"]["reads"] = [0, 2]
+    else:
+        structure["ends"]["forest"]["stands"] = [[0.0, 0.0]]
+    tensors["forest.nodes"] = nodes
+    path = tmp_path / "m.safetensors"
+    path.write_bytes(_SEALED.pack(structure, tensors, _SEALED.digest(structure, tensors)))
+    with pytest.raises(FrozenFileError):
+        FrozenNetwork.load(path)
