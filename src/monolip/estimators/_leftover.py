@@ -23,26 +23,36 @@ DOUBT = 2.0  # standard errors: one part of few rows may be unlucky
 
 @dataclass(frozen=True)
 class Leftover:
-    """y: as a target has it, in the units of training, 1 for rows of the second class; weight: of the rows."""
+    """y: as a target has it, in the units of training, 1 for rows of the second class; weight: of the rows; groups:
+    what belongs together tells once."""
 
     y: FloatArray
     weight: FloatArray
     is_class: bool
+    groups: Rows | None = None
 
     @classmethod
     def of(cls, target: Target) -> Leftover:
         weight = np.ones(len(target.y)) if target.weight is None else target.weight / target.weight.max()
-        return cls(target.y, weight, target.classes is not None)
+        return cls(target.y, weight, target.classes is not None, target.groups)
 
     def at(self, rows: Rows) -> Leftover:
         """The same of some rows."""
-        return Leftover(self.y[rows], self.weight[rows], self.is_class)
+        groups = None if self.groups is None else self.groups[rows]
+        return Leftover(self.y[rows], self.weight[rows], self.is_class, groups)
 
     @classmethod
     def joined(cls, parts: Sequence[Leftover]) -> Leftover:
         """One after the other."""
         y, weight = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "weight"))
-        return cls(y, weight, parts[0].is_class)
+        groups = [part.groups for part in parts if part.groups is not None]
+        return cls(y, weight, parts[0].is_class, np.concatenate(groups) if groups else None)
+
+    def of_groups(self, values: FloatArray) -> FloatArray:
+        """Sums of the rows of each group; without groups the values themselves."""
+        if self.groups is None:
+            return values
+        return np.asarray(np.bincount(np.unique(self.groups, return_inverse=True)[1], values))
 
     def can_be_judged(self) -> bool:
         """Whether there are enough rows, of each class, to tell a gain from chance."""
@@ -102,8 +112,8 @@ def worth_of(left: Leftover, f: FloatArray, one: FloatArray, two: FloatArray, mo
     without, found = left.gains(f, one, two, more, SHARES)
     sums, total = [float(gain.sum()) for gain in found], float(without.sum())
     best = int(np.argmax(sums))
-    gain, error = sums[best], _standard_error(found[best])
-    if not (_effective(left.weight) >= FEWEST_ROWS and gain > error):  # or no number
+    gain, error = sums[best], _standard_error(left.of_groups(found[best]))
+    if not (_effective(left.of_groups(left.weight)) >= FEWEST_ROWS and gain > error):  # or no number
         return Worth(0.0)
     return Worth(SHARES[best], gain / total, error / total, gain / left.without_features())
 
@@ -111,7 +121,7 @@ def worth_of(left: Leftover, f: FloatArray, one: FloatArray, two: FloatArray, mo
 def is_hopeless(left: Leftover, f: FloatArray, one: FloatArray, two: FloatArray, more: float = 0.0) -> bool:
     """Whether these rows alone say that even the least share of a forest does harm."""
     _, (gain,) = left.gains(f, one, two, more, SHARES[:1])
-    return float(gain.sum()) < -DOUBT * _standard_error(gain)
+    return float(gain.sum()) < -DOUBT * _standard_error(left.of_groups(gain))
 
 
 def _standard_error(gain: FloatArray) -> float:
