@@ -176,16 +176,16 @@ def read_column(entry, prefix, tensors, kind="d"):
     return Record(name=entry["name"], width=len(low), rates=rates, low=low, high=high, missing=missing,
                   limits=[max(map(abs, some)) for some in each(low, high, missing or low)])
 def read_forest(entry, tensors, n_columns, kind="d"):
-    """The raw columns that trees ask about, and no others; how large the sum of their leaves can be (none: no tree)."""
+    """The raw columns that trees ask about, and no others; a bound of the sum of their leaves (of no trees: none)."""
     if entry is None:
         return (), []
-    reads, stands, roots = entry["reads"], entry["stands"], numbers(tensors, "forest.roots", None, kind=kind)
+    reads, roots = entry["reads"], numbers(tensors, "forest.roots", None, kind=kind)
     nodes = cut(numbers(tensors, "forest.nodes", None, 3, kind=kind), 3)  # feature, threshold or value, child
     _ = numbers(tensors, "forest.knots", len(nodes)) if kind == "q" else None  # thresholds, beside integers
     known = reads and reads == sorted({*reads}) and reads[0] >= 0 and reads[-1] < n_columns
-    need(known and [len(pair) for pair in stands] == [2] * len(reads), "a forest over columns that are not there")
+    need(known and [*map(len, entry["stands"])] == [2] * len(reads), "a forest over columns that are not there")
     trees, most = list(pairwise([*map(int, roots), len(nodes)])), 0
-    need(roots and roots == [a for a, _ in trees] and roots[0] == 0 and all(a < b for a, b in trees), "roots of trees")
+    need([0, *roots[1:]] == [a for a, _ in trees] == roots and all(a < b for a, b in trees), "trees without roots")
     for first, end in trees:
         for at, (feature, _, child) in enumerate(nodes[first:end], first):
             inner = feature in range(len(reads)) and child in range(at + 1, end - 1)
@@ -319,10 +319,9 @@ def check_fixed_point(structure, claims, tensors):
     softmax, rows = check_ends(structure["columns"], link, n), [[] for _ in range(n)]
     columns = [read_column(entry, f"columns.{i}", tensors, "q") for i, entry in enumerate(structure["columns"])]
     jumping, forest = read_forest(structure.get("forest"), tensors, len(columns), "q")
-    limits = [max(v, 1) for v in [*(v for column in columns for v in column.limits), *forest]]
-    need(not (free and forest), "a forest beside a free branch")
-    limits += free["limits"] if free else []
-    need(0 < min(limits) <= max(limits) < min(2 ** (bits["input_bits"] - 1), 2**30 + 1), "inputs beyond their bits")
+    limits = [max(v, 1) for v in sum((column.limits for column in columns), []) + forest]
+    limits, alone = limits + (free["limits"] if free else []), not (free and forest)
+    need(alone and 0 < min(limits) <= max(limits) < min(2 ** (bits["input_bits"] - 1), 2**30 + 1), "inputs beyond their bits")
     n_promised, more = sum(column.width for column in columns), enumerate(free["columns"] if free else ())
     columns += [read_column(entry, f"free.columns.{i}", tensors) for i, entry in more]
     shares, total, most, steps = numbers(tensors, "member_weights", None, kind="q"), [one // 2] * n, 0, []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import copy
+import json
 import pickle
 from dataclasses import replace
 
@@ -11,13 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monolip.certify import certify
+from monolip.certify.document import seal
 from monolip.certify.fixed_point import compile_fixed_point
 from monolip.errors import FreezeError, FrozenFileError, StructureError
 from monolip.estimators._freezing import with_forest
+from monolip.fixed_point_file import digest_from
 from monolip.free_forest import LEAF, FreeForest
 from monolip.frozen import FrozenNetwork
+from monolip.frozen_file import _SEALED, take_apart
 from monolip.input_transform import InputTransform
 
+from .checker.documents import checker
 from .forests import COLUMNS, forest_network, plain_network, random_forest, raw_columns, raw_rows
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -165,8 +172,6 @@ def test_a_forest_may_not_read_what_is_promised():
 
 @pytest.mark.parametrize("damage", ["feature", "child", "root", "fraction", "reads", "stands"])
 def test_a_file_that_was_edited_is_refused(damage, tmp_path):
-    from monolip.frozen_file import _SEALED, take_apart
-
     structure, tensors = take_apart(forest_network(np.random.default_rng(5)))
     nodes, inner = tensors["forest.nodes"].copy(), int(np.argmax(tensors["forest.nodes"][:, 0] >= 0))
     if damage == "feature":
@@ -186,3 +191,39 @@ def test_a_file_that_was_edited_is_refused(damage, tmp_path):
     path.write_bytes(_SEALED.pack(structure, tensors, _SEALED.digest(structure, tensors)))
     with pytest.raises(FrozenFileError):
         FrozenNetwork.load(path)
+
+
+def test_forged_certificates_of_integers_are_rejected(tmp_path, capsys):
+    """Sealed again as a forger would: only the proof can fail."""
+    honest = json.loads(certify(compile_fixed_point(forest_network(np.random.default_rng(6)))).to_json())
+
+    def verdict(document):
+        arrays = {}
+        for name, entry in document["tensors"].items():
+            kind = "<" + entry["dtype"]
+            arrays[name] = np.frombuffer(base64.b64decode(entry["data"]), kind).reshape(entry["shape"])
+        document["digest"] = digest_from(document["structure"], arrays)
+        (tmp_path / "c.json").write_text(json.dumps(seal(document)))
+        return checker.main([str(tmp_path / "c.json")])
+
+    def nodes(document, change):
+        entry = document["tensors"]["forest.nodes"]
+        values = np.frombuffer(base64.b64decode(entry["data"]), "<i8").reshape(entry["shape"]).copy()
+        change(values)
+        entry["data"] = base64.b64encode(values.tobytes()).decode()
+
+    assert verdict(copy.deepcopy(honest)) == 0
+    leaf = lambda values: int(np.argmax(values[:, 0] < 0))  # noqa: E731
+    first = lambda values: int(np.argmax(values[:, 0] >= 0))  # noqa: E731
+    for change in (
+        lambda d: d["structure"]["forest"].update(reads=[0, 2]),
+        lambda d: d["structure"].pop("forest"),
+        lambda d: nodes(d, lambda v: v.__setitem__((leaf(v), 1), 2**31)),
+        lambda d: nodes(d, lambda v: v.__setitem__((first(v), 2), 0)),
+        lambda d: nodes(d, lambda v: v.__setitem__((first(v), 0), 5)),
+        lambda d: d["claims"]["raw"][1].update(promise=["increasing"]),
+    ):
+        forged = copy.deepcopy(honest)
+        change(forged)
+        assert verdict(forged) == 1
+        assert "REJECTED" in capsys.readouterr().out

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from monolip.certify import certify
+from monolip.estimators._freezing import with_forest
 from monolip.free_branch import FreeBranch
 from monolip.frozen import FrozenNetwork, Trunk
 from monolip.input_columns import CategoryColumn, NumericColumn
@@ -24,6 +25,7 @@ from monolip.output_link import OutputLink
 from monolip.piecewise_linear import PiecewiseLinear
 from monolip.slopes import SlopeBounds
 
+from ..forests import random_forest
 from ..make import convex, frozen_networks, paper
 
 __all__ = ["CHECKER", "accepts", "documents", "edited", "networks", "resealed", "set_tensor", "tensor"]
@@ -91,6 +93,7 @@ def networks() -> dict[str, FrozenNetwork]:
     found["raw, both forms"] = FrozenNetwork(
         box, ((Trunk(signed, (0,)),), (Trunk(averaged, (0,)),)), [0.5, 0.5], inputs=inputs()
     )
+    found["raw, forest"] = with_forest(raw_network(rng), random_forest(rng, reads=(2, 4)))
     promise = SlopeBounds([-4.0] * 3, [4.0] * 3, ("age", "debt", "dose"))
     found["raw, promised"] = replace(found["raw"], raw_promise=promise)
     return found

@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from . import tampered_claims, tampered_network, tampered_structure
+from . import tampered_claims, tampered_forest, tampered_network, tampered_structure
 from .documents import accepts, documents, edited, resealed
 from .tampering import FIRST, entry
 
-NUDGES = tampered_network.NUDGES | tampered_claims.NUDGES | tampered_structure.NUDGES
+NUDGES = tampered_network.NUDGES | tampered_claims.NUDGES | tampered_structure.NUDGES | tampered_forest.NUDGES
 
 
 @pytest.mark.parametrize("what", NUDGES)
