@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
 from monolip.engine._emitter import RATE
-from monolip.engine._row_steps import mixing_dot, mixing_factors, scale_row, slope_row
+from monolip.engine._row_steps import mixing_rows, slope_rows
 from monolip.engine._state import Stepped
 from monolip.engine._training_layout import (
     BIAS_AT,
@@ -35,43 +35,22 @@ Table = NDArray[np.int64]
 @compiled(fast=True, inner=True)
 def step_rows(b: int, mean_at: int, bias_at: int, blocks: Table, own: Stepped, first: bool, sums: FloatArray) -> None:
     """Step a block's rows by the rule of their place; biases follow so that mean outputs stay."""
-    stride, columns = blocks[b, STRIDE], blocks[b, COLUMNS]
-    if not first and own.raw.size == 0:
-        mix_rows(b, mean_at, bias_at, blocks, own, sums)
-        return
-    for r in range(blocks[b, ROWS]):
-        at = blocks[b, WEIGHT_AT] + r * stride
-        h = own.gradient[bias_at + r]
-        if first:
-            moved = slope_row(
-                own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, at, own.step,
-                own.means, mean_at, h, stride,
-            )  # fmt: skip
-        else:
-            moved = _signed_row(at, at + columns, own, own.means[mean_at : mean_at + columns], h)
-        own.params[bias_at + r] -= moved
-
-
-@compiled(fast=True, inner=True)
-def mix_rows(b: int, mean_at: int, bias_at: int, blocks: Table, own: Stepped, sums: FloatArray) -> None:
-    """Step a block's mixing rows, all of them in each of three passes: within one, rows need not wait for each other.
-
-    sums: room for four numbers a row.
-    """
-    rows, columns, stride, at = blocks[b, ROWS], blocks[b, COLUMNS], blocks[b, STRIDE], blocks[b, WEIGHT_AT]
-    for r in range(rows):
-        h, place = own.gradient[bias_at + r], at + r * stride
-        sums[3 * rows + r] = mixing_dot(own.params, own.gradient, place, own.step, own.means, mean_at, h, columns)
-    for r in range(rows):
-        h, place = own.gradient[bias_at + r], at + r * stride
-        mixing_factors(
-            own.params, own.first_moment, own.second_moment, own.gradient, place, own.step, own.means, mean_at, h,
-            columns, sums[3 * rows + r], sums, 3 * r,
+    at, rows, stride, columns = blocks[b, WEIGHT_AT], blocks[b, ROWS], blocks[b, STRIDE], blocks[b, COLUMNS]
+    if first:
+        slope_rows(
+            own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, at, own.step,
+            own.means, mean_at, bias_at, rows, stride,
         )  # fmt: skip
-    for r in range(rows):
-        scale = sums.dtype.type(1) / sums[3 * r]
-        scale_row(own.params, at + r * stride, own.step, columns, scale)
-        own.params[bias_at + r] -= sums[3 * r + 1] * scale - sums[3 * r + 2]
+    elif own.raw.size == 0:
+        mixing_rows(
+            own.params, own.first_moment, own.second_moment, own.gradient, at, own.step, own.means, mean_at, bias_at,
+            rows, stride, columns, sums,
+        )  # fmt: skip
+    else:
+        for r in range(rows):
+            h, place = own.gradient[bias_at + r], at + r * stride
+            moved = _signed_row(place, place + columns, own, own.means[mean_at : mean_at + columns], h)
+            own.params[bias_at + r] -= moved
 
 
 @compiled(fast=True, inner=True)

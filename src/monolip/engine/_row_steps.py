@@ -1,10 +1,11 @@
 """Steps of rows of weights in few passes over memory: centred gradient, Adam's direction, the rule, all in registers.
 
-    slope_row                           w = clip(keep * w - rate * adam(g - h mu))     inputs side by side
-    mixing_dot, _factors, scale_row     w = w * exp(-rate * adam(g - h mu - dot)) / sum
+    slope_rows     w = clip(keep * w - rate * adam(g - h mu))                   inputs side by side
+    mixing_rows    w = w * exp(-rate * adam(g - h mu - dot)) / sum
 
-Each way ends with (change of w) . mu, by which the bias follows. Written as vector instructions: loops over so many
-arrays are more than the vectoriser takes, and these sum in the same order on every run.
+Each ends with (change of w) . mu, by which the bias follows. All rows of a block are one kernel, so that the constants
+of the step stay in registers. Written as vector instructions: loops over so many arrays are more than the vectoriser
+takes, and these sum in the same order on every run.
 """
 
 from __future__ import annotations
@@ -18,29 +19,70 @@ from numba.extending import intrinsic
 from monolip.engine._emitter import Emitter
 from monolip.engine._vector import broadcast, data_at, reduced
 
-__all__ = ["mixing_dot", "mixing_factors", "scale_row", "slope_row"]
+__all__ = ["mixing_rows", "slope_rows"]
 
 FLOOR = 1e-7  # a mixing weight that reached zero could never come back under a multiplicative rule
 
 
+class _Rows(Emitter):
+    """The rows of a block: where they lie, the bias gradient of each, its bias, and running means of its inputs."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, args: Any, arrays: int) -> None:
+        """args: w, m, v, .., g (arrays that share the offset), the offset, the step's constants, mean, mean_at, bias_at
+        (in w and in g), rows, stride."""
+        super().__init__(context, builder, signature, args, arrays)
+        kinds, (mean, mean_at, bias_at, self.rows, self.stride) = signature.args, args[arrays + 2 : arrays + 7]
+        self.mean = data_at(context, builder, kinds[arrays + 2], mean, mean_at)
+        self.bias = data_at(context, builder, kinds[0], args[0], bias_at)
+        self.h = data_at(context, builder, kinds[arrays - 1], args[arrays - 1], bias_at)
+
+    def number(self, pointer: Any, at: Any) -> Any:
+        return self.builder.load(self.builder.gep(pointer, [at]))
+
+    def many(self, pointer: Any, at: Any) -> Any:
+        """A number in every lane."""
+        return broadcast(self.builder, self.number(pointer, at), self.vector)
+
+    def move_bias(self, row: Any, by: Any) -> None:
+        moved = self.builder.fsub(self.number(self.bias, row), by)
+        self.builder.store(moved, self.builder.gep(self.bias, [row]))
+
+    def places(self, row: Any, register: Any) -> tuple[Any, Any]:
+        """Of a register: in the rows, and in one of them."""
+        at = self.place(register)
+        return self.builder.add(self.builder.mul(row, self.stride), at), at
+
+    def total(self, cell: Any) -> Any:
+        return reduced(self.builder, self.builder.load(cell))
+
+    def zero(self, *cells: Any) -> None:
+        for cell in cells:
+            self.builder.store(self.constant(0.0), cell)
+
+
 @intrinsic
-def slope_row(typingctx, w, m, v, lower, upper, g, at, step, mean, mean_at, h, count):  # type: ignore[no-untyped-def]
-    """One unit's slopes, at .. at + count (whole registers). Returns (change of w) . mean."""
+def slope_rows(  # type: ignore[no-untyped-def]
+    typingctx, w, m, v, lower, upper, g, at, step, mean, mean_at, bias_at, rows, stride
+):
+    """Slopes of `rows` units, (rows, stride) from `at` on, whole registers; their biases follow."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        e = Emitter(context, builder, signature, args, 6)
-        mean = data_at(context, builder, signature.args[8], args[8], args[9])
-        h, total = broadcast(builder, args[10], e.vector), e.cell()
-        with e.loop(e.registers(args[11])) as loop:
-            at = e.place(loop.index)
-            mu = e.load(mean, at)
-            g = e.sub(e.load(e.data[5], at), e.mul(h, mu))
-            _, change = e.slope(*e.moments(g, e.data[1], e.data[2], at), at)
-            e.collect(total, e.mul(change, mu))
-        return reduced(builder, builder.load(total))
+        e = _Rows(context, builder, signature, args, 6)
+        change_of_mean = e.cell()
+        with e.loop(e.rows) as row:
+            h = e.many(e.h, row.index)
+            e.zero(change_of_mean)
+            with e.loop(e.registers(e.stride)) as register:
+                here, at = e.places(row.index, register.index)
+                mu = e.load(e.mean, at)
+                g = e.sub(e.load(e.data[5], here), e.mul(h, mu))
+                _, change = e.slope(*e.moments(g, e.data[1], e.data[2], here), here)
+                e.collect(change_of_mean, e.mul(change, mu))
+            e.move_bias(row.index, e.total(change_of_mean))
+        return context.get_dummy_value()
 
     i = types.intp
-    return w.dtype(w, m, v, lower, upper, g, i, step, mean, i, w.dtype, i), codegen
+    return types.void(w, m, v, lower, upper, g, i, step, mean, i, i, i, i), codegen
 
 
 def _small_exponential(e: Emitter, u: Any) -> Any:
@@ -54,80 +96,92 @@ def _small_exponential(e: Emitter, u: Any) -> Any:
     return p
 
 
-class _Mixing(Emitter):
-    """What the three passes over a mixing row share: how many registers it has, and which of their lanes count."""
+class _Mixing(_Rows):
+    """Rows of `columns` weights, padded to whole registers with zeros; sums: room for four numbers a row."""
 
-    def __init__(self, context: Any, builder: Any, signature: Any, args: Any, arrays: int, columns: Any) -> None:
-        super().__init__(context, builder, signature, args, arrays)
+    def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
+        super().__init__(context, builder, signature, args, 4)
+        columns, zero = args[11], ir.Constant(self.index, 0)
         self.count = self.registers(builder.add(columns, ir.Constant(self.index, self.vector.count - 1)))
         self.numbers = ir.VectorType(ir.IntType(64), self.vector.count)
         self.ends = broadcast(builder, columns, self.numbers)
+        self.sums = data_at(context, builder, signature.args[12], args[12], zero)
+        self.cells = [self.cell() for _ in range(3)]
 
     def inside(self, at: Any) -> Any:
         b, lanes = self.builder, ir.Constant(self.numbers, list(range(self.vector.count)))
         return b.icmp_signed("<", b.add(broadcast(b, at, self.numbers), lanes), self.ends)
 
-    def total(self, cell: Any) -> Any:
-        return reduced(self.builder, self.builder.load(cell))
+    def sum_at(self, row: Any, part: int) -> Any:
+        """Where a row keeps the sum of its weights, new . mean, old . mean, (g - h mean) . old."""
+        four = self.builder.mul(row, ir.Constant(self.index, 4))
+        return self.builder.add(four, ir.Constant(self.index, part))
+
+    def keep(self, row: Any, part: int, value: Any) -> None:
+        self.builder.store(value, self.builder.gep(self.sums, [self.sum_at(row, part)]))
+
+    def centred(self, here: Any, at: Any, h: Any) -> Any:
+        return self.sub(self.load(self.data[3], here), self.mul(h, self.load(self.mean, at)))
+
+    def dots(self) -> None:
+        """(g - h mean) . w of every row."""
+        dot = self.cells[0]
+        with self.loop(self.rows) as row:
+            h = self.many(self.h, row.index)
+            self.zero(dot)
+            with self.loop(self.count) as register:
+                here, at = self.places(row.index, register.index)
+                # padded weights are zero, so that what lies in the padding of g and mean counts nothing here
+                self.collect(dot, self.mul(self.centred(here, at, h), self.load(self.data[0], here)))
+            self.keep(row.index, 3, self.total(dot))
+
+    def factors(self) -> None:
+        """Every row times the factors of its step, not yet scaled, and its sums."""
+        w, first, second, _ = self.data
+        nothing = self.constant(0.0)
+        with self.loop(self.rows) as row:
+            h, dot = self.many(self.h, row.index), self.many(self.sums, self.sum_at(row.index, 3))
+            self.zero(*self.cells)
+            with self.loop(self.count) as register:
+                here, at = self.places(row.index, register.index)
+                old, mu = self.load(w, here), self.load(self.mean, at)
+                moments = self.moments(self.sub(self.centred(here, at, h), dot), first, second, here)
+                u = self.sub(nothing, self.step_of(*moments))
+                u = self.high(self.low(u, self.constant(1.0)), self.constant(-1.0))
+                new = self.high(self.mul(old, _small_exponential(self, u)), self.constant(FLOOR))
+                new = self.builder.select(self.inside(at), new, nothing)
+                for cell, value in zip(self.cells, (new, self.mul(new, mu), self.mul(old, mu)), strict=True):
+                    self.collect(cell, value)
+                self.store(new, w, here)
+            for part, cell in enumerate(self.cells):
+                self.keep(row.index, part, self.total(cell))
+
+    def scale(self) -> None:
+        """Every row divided by its sum; biases follow."""
+        one = ir.Constant(self.vector.element, 1.0)
+        with self.loop(self.rows) as row:
+            total, new, old = (self.number(self.sums, self.sum_at(row.index, part)) for part in range(3))
+            scale = self.builder.fdiv(one, total)
+            factor = broadcast(self.builder, scale, self.vector)
+            with self.loop(self.count) as register:
+                here, _ = self.places(row.index, register.index)
+                self.store(self.mul(self.load(self.data[0], here), factor), self.data[0], here)
+            self.move_bias(row.index, self.sub(self.mul(new, scale), old))
 
 
 @intrinsic
-def mixing_dot(typingctx, w, g, at, step, mean, mean_at, h, columns):  # type: ignore[no-untyped-def]
-    """(g - h mean) . w for a mixing row of `columns` weights, padded to whole registers with zeros."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        e = _Mixing(context, builder, signature, args, 2, args[7])
-        mean = data_at(context, builder, signature.args[4], args[4], args[5])
-        h, dot = broadcast(builder, args[6], e.vector), e.cell()
-        with e.loop(e.count) as loop:
-            at = e.place(loop.index)
-            # padded weights are zero, so that what lies in the padding of g and mean counts nothing here
-            e.collect(dot, e.mul(e.sub(e.load(e.data[1], at), e.mul(h, e.load(mean, at))), e.load(e.data[0], at)))
-        return e.total(dot)
-
-    i = types.intp
-    return w.dtype(w, g, i, step, mean, i, w.dtype, i), codegen
-
-
-@intrinsic
-def mixing_factors(  # type: ignore[no-untyped-def]
-    typingctx, w, m, v, g, at, step, mean, mean_at, h, columns, dot, sums, sums_at
+def mixing_rows(  # type: ignore[no-untyped-def]
+    typingctx, w, m, v, g, at, step, mean, mean_at, bias_at, rows, stride, columns, sums
 ):
-    """The row times the factors of its step, not yet scaled; sums from sums_at on: its sum, new . mean, old . mean."""
+    """Mixing rows, (rows, stride) from `at` on, in three passes over all of them: within one, rows need not wait for
+    each other. sums: room for four numbers a row."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        e, kinds = _Mixing(context, builder, signature, args, 4, args[9]), signature.args
-        w, first, second, g = e.data
-        mean, sums = (data_at(context, builder, kinds[i], args[i], args[i + 1]) for i in (6, 11))
-        h, dot = (broadcast(builder, args[i], e.vector) for i in (8, 10))
-        zero, cells = e.constant(0.0), [e.cell() for _ in range(3)]
-        with e.loop(e.count) as loop:
-            at = e.place(loop.index)
-            old, mu = e.load(w, at), e.load(mean, at)
-            moments = e.moments(e.sub(e.sub(e.load(g, at), e.mul(h, mu)), dot), first, second, at)
-            u = e.high(e.low(e.sub(zero, e.step_of(*moments)), e.constant(1.0)), e.constant(-1.0))
-            new = builder.select(e.inside(at), e.high(e.mul(old, _small_exponential(e, u)), e.constant(FLOOR)), zero)
-            for cell, value in zip(cells, (new, e.mul(new, mu), e.mul(old, mu)), strict=True):
-                e.collect(cell, value)
-            e.store(new, w, at)
-        for k, cell in enumerate(cells):
-            builder.store(e.total(cell), builder.gep(sums, [ir.Constant(e.index, k)]))
+        e = _Mixing(context, builder, signature, args)
+        e.dots()
+        e.factors()
+        e.scale()
         return context.get_dummy_value()
 
     i = types.intp
-    return types.void(w, m, v, g, i, step, mean, i, w.dtype, i, w.dtype, sums, i), codegen
-
-
-@intrinsic
-def scale_row(typingctx, w, at, step, columns, scale):  # type: ignore[no-untyped-def]
-    """The row times a number."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        e = _Mixing(context, builder, signature, args, 1, args[3])
-        with e.loop(e.count) as loop:
-            at = e.place(loop.index)
-            e.store(e.mul(e.load(e.data[0], at), broadcast(builder, args[4], e.vector)), e.data[0], at)
-        return context.get_dummy_value()
-
-    i = types.intp
-    return types.void(w, i, step, i, w.dtype), codegen
+    return types.void(w, m, v, g, i, step, mean, i, i, i, i, i, sums), codegen
