@@ -18,8 +18,11 @@ from monolip.errors import CertificateError, FreezeError, FrozenFileError, Preci
 from monolip.export import json as json_module
 from monolip.export import json_reference
 from monolip.export.json import document_of, from_json, to_json
+from monolip.export.onnx_parity import reference_scores
 from monolip.export.onnx_source import network_for
+from tests.export.forest_rows import numbered, telling_columns
 from tests.export.models import RANGES, estimator, frozen, table
+from tests.forests import forest_network
 
 
 @pytest.mark.parametrize("name", [name for name in frozen() if name != "householder"])
@@ -154,3 +157,54 @@ def test_a_label_like_the_sentinel_for_unseen_ones_is_exported(tmp_path):
     X = table()[["a", "city"]].replace({"city": {"x": "\x00 unseen"}})
     model = MonotonicRegressor(monotonic_cst={"a": 1}, categorical_features=["city"], max_iter=1, random_state=0)
     assert to_json(model.fit(X, X.a), tmp_path / "f.json", rows=100).passed
+
+
+@pytest.mark.parametrize("arithmetic", ["float64", "float32", "fixed-point"])
+@pytest.mark.parametrize("cities", [numbered, lambda network: network], ids=["numbers", "strings"])
+def test_a_forest_gives_the_bits_at_its_thresholds_and_comes_back(tmp_path, arithmetic, cities):
+    rng = np.random.default_rng(0)
+    source = cities(forest_network(rng, n_trees=12))
+    assert to_json(source, tmp_path / "f.json", arithmetic=arithmetic, rows=20).max_difference == 0.0
+    network, document = network_for(source, arithmetic), json_reference.read(tmp_path / "f.json")
+    columns = telling_columns(source, rng)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    found = [json_reference.score(document, list(row)) for row in rows]
+    sums = "float64" if arithmetic == "float32" else arithmetic
+    assert np.array_equal(found, reference_scores(network, columns, sums))
+    assert from_json(tmp_path / "f.json") == network
+
+
+def test_rows_at_thresholds_tell_another_comparison_and_reports_that_a_forest_is_gone(tmp_path, monkeypatch):
+    network = forest_network(np.random.default_rng(1), n_trees=20)
+    columns = telling_columns(network, np.random.default_rng(1))
+    document = json_reference.parsed(document_of(network, "float64"))
+    rows = [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    true = [json_reference.score(document, row) for row in rows]
+    for node in document["tensors"]["forest.nodes"]:
+        node[1] = np.nextafter(node[1], np.inf) if node[0] >= 0 else node[1]
+    assert np.mean([json_reference.score(document, row) != f for row, f in zip(rows, true, strict=True)]) > 0.1
+    monkeypatch.setattr(json_reference, "forest", lambda *parts: [0.0])
+    with pytest.raises(PrecisionError, match="bits"):
+        to_json(network, tmp_path / "f.json", rows=20)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("part", ["nodes", "roots", "reads", "stands", "gone"])
+@pytest.mark.parametrize("arithmetic", ["float64", "fixed-point"])
+def test_an_edited_forest_is_an_error(tmp_path, part, arithmetic):
+    path, fixed = tmp_path / "f.json", arithmetic == "fixed-point"
+    to_json(forest_network(np.random.default_rng(2)), path, arithmetic=arithmetic, rows=3)
+    document = json.loads(path.read_text())
+    home = document["structure"] if fixed else document["structure"]["ends"]
+    leaf = next(node for node in document["tensors"]["forest.nodes"] if node[0] in (-1, (-1.0).hex()))
+    if part == "nodes":
+        leaf[1] = leaf[1] + 1 if fixed else (0.5).hex()
+    elif part == "roots":
+        document["tensors"]["forest.roots"][0] = 1 if fixed else (1.0).hex()
+    elif part == "gone":
+        del home["forest"]
+    else:
+        home["forest"][part] = [0, 2] if part == "reads" else [[0.0, 0.0]] * 2
+    path.write_text(json.dumps(document))
+    with pytest.raises(FrozenFileError):
+        from_json(path)

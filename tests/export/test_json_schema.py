@@ -16,6 +16,7 @@ from monolip.export.json import document_of
 from monolip.export.onnx_source import network_for
 from tests.certify.fixed_point_networks import table_network
 from tests.export.models import RANGES, estimator, frozen
+from tests.forests import forest_network
 
 jsonschema = pytest.importorskip("jsonschema")
 SCHEMA = json.loads(files("monolip.export").joinpath("monolip.schema.json").read_text())
@@ -50,6 +51,18 @@ def test_saturating_integers_and_float32_are_valid():
     checked(document_of(narrow, "fixed-point"))
     checked(document_of(network_for(frozen()["convex"], "float32"), "float32"))
     checked(document_of(network_for(table_network(np.random.default_rng(0), "log"), "fixed-point"), "fixed-point"))
+
+
+@pytest.mark.parametrize("arithmetic", ["float64", "fixed-point"])
+def test_documents_with_a_forest_are_valid_and_others_in_its_place_are_not(arithmetic):
+    document = document_of(network_for(forest_network(np.random.default_rng(0)), arithmetic), arithmetic)
+    checked(document)
+    home = document["structure"] if arithmetic == "fixed-point" else document["structure"]["ends"]
+    true = home["forest"]
+    for wrong in (None, {"reads": [1, 2]}, true | {"reads": [-1]}, true | {"stands": [[0.0]]}, true | {"more": 1}):
+        home["forest"] = wrong
+        with pytest.raises(jsonschema.ValidationError):
+            checked(document)
 
 
 def edits():
