@@ -147,6 +147,9 @@ STEP = {"reads": (1,), "stands": ((0.0, 0.0),), "features": [0, -1, -1], "thresh
         {"roots": [0, 2]},
         {"roots": [0, 3]},
         {"roots": [[0]]},
+        {"features": [0, 0, -1, -1, -1], "thresholds": [0.5, 0.5, 0, 0, 0], "children": [1, 2, 0, 0, 0]}
+        | {"values": [0, 0, 1.0, 2.0, 3.0]},  # a node with two parents, and one with none
+        {"features": [-1, -1, -1], "thresholds": [0, 0, 0], "children": [0, 0, 0], "values": [1.0, 1.0, 2.0]},
     ],
     ids=str,
 )

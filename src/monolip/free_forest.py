@@ -93,6 +93,9 @@ class FreeForest:
         good &= not self.children[~inner].any() and not self.thresholds[~inner].any()
         if not good or not np.isfinite(self.thresholds).all() or not np.isfinite(self.values).all():
             raise StructureError("a node of a forest asks of no column, leads nowhere, or holds no finite number.")
+        led_to = np.sort(np.concatenate([self.roots, self.children[inner], self.children[inner] + 1]))
+        if not np.array_equal(led_to, at):
+            raise StructureError("every node of a tree is its root or has one parent; got another; grow it again.")
 
     @cached_property
     def largest(self) -> float | int:
