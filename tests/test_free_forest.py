@@ -86,6 +86,26 @@ def test_claims_are_proved_and_leave_out_what_jumps():
         assert words["sugar"] == words["city"] == ("free", True)
         assert words["acid"] == ("bounded", False)
         assert certificate.check().startswith("PROVED")
+        assert certificate.forest_features == ("sugar", "city")
+        told = {line.split()[0]: " ".join(line.split()[1:]) for line in str(certificate).splitlines()}
+        assert told["sugar"] == told["city"] == "free (forest) - -"
+    assert certify(plain_network(np.random.default_rng(1))).forest_features == ()
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_a_sum_changes_at_its_jumps_and_nowhere_else(seed):
+    rng = np.random.default_rng(seed)
+    forest = random_forest(rng, reads=(1, 2, 3))
+    for row in forest.numbers(COLUMNS, raw_columns(raw_rows(rng, 5))):
+        for k in range(3):
+            cuts = forest.jumps(k, row)
+            assert set(cuts) <= set(forest.jumps(k))
+            points = np.sort(np.concatenate([rng.normal(size=300), forest.jumps(k), np.nextafter(cuts, -np.inf)]))
+            rows = np.repeat(row[None], len(points), axis=0)
+            rows[:, k] = points
+            changes = points[1:][np.diff(forest.evaluate(rows)) != 0]
+            assert set(changes) <= set(cuts)
 
 
 def test_files_and_pickles_hold_the_same_forest(tmp_path):
