@@ -48,6 +48,11 @@ def summary_of(subject: Subject, headline: str, judgement: Judgement | None, ver
         f"A network in convex form ({members} member{'s' if members > 1 else ''}) that predicts {what} from "
         f"{len(subject.names)} features, with slopes that provably stay inside intervals."
     )
+    if subject.jumping:
+        lead += (
+            f" Beside it stands a forest of {subject.n_trees} trees over {len(subject.jumping)} of them, of which "
+            "nothing is promised."
+        )
     return tag("div", tag("h1", plain(headline)), tag("p", lead, class_="lead"), tag("ul", *items, class_="tiles"))
 
 
