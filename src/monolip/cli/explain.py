@@ -136,7 +136,7 @@ def _say_changes(answer: Answer, why: Any, what: str) -> None:
         answer.table(f"One change that leads to {goal}", cells)
     jumping = [name for name in why.jumping if any(change.feature == name for change in useful)]
     if jumping:
-        answer.line(f"Of changes of {', '.join(jumping)} nothing is proved: a forest reads them, and jumps.")
+        answer.line(f"A forest reads {', '.join(jumping)}, and jumps: of such changes nothing is proved.")
     if never:
         answer.line(f"Proved useless at any value: {', '.join(never)}")
     if why.together is None:
