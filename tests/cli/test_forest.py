@@ -13,7 +13,9 @@ from monolip import MonotonicClassifier, MonotonicRegressor
 from monolip.cli import run
 from monolip.cli._exits import Exit
 from monolip.cli._target import Rows, split_rows
+from monolip.estimators import _training
 
+from ..estimators.streams import numbers, shrink, write
 from .conftest import Line, arrow, csv
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -130,6 +132,17 @@ def test_streams_have_no_groups_and_small_ones_a_forest(folder: Path, line: Line
     assert line(*base, "--json").data["forest"]["features"] == ["day", "city"]
 
 
+def test_a_long_stream_has_no_forest_and_says_so(line: Line, tmp_path: Path, monkeypatch):
+    shrink(monkeypatch)
+    source = write(tmp_path / "d", numbers(4000))
+    base = ("fit", source, "-t", "y", "-i", "a", "--members", "1", "-o", tmp_path / "m")
+    done = line(*base, "--free-forest", "yes")
+    assert done.code == 0
+    assert "note: --free-forest yes, but there is none" in done.err
+    assert "No forest was added" not in done.out  # said once
+    assert line(*base).err == ""
+
+
 @pytest.mark.parametrize("exact", [(), ("--exact",)])
 def test_predictions_of_tables_and_streams_are_those_of_the_model(exact, folder: Path, line: Line, tmp_path: Path):
     for name, kind in (("price", MonotonicRegressor), ("ill", MonotonicClassifier)):
@@ -193,3 +206,23 @@ def test_report_and_compare_take_such_a_model(folder: Path, line: Line, tmp_path
     assert done.code == 0
     assert re.search(r"monolip had a forest over features without a promise in [1-4] of the folds\.", done.out)
     assert line("compare", folder / "d.csv", *FIT, *rivals, "--free-forest", "no", "--json").data["forests"] == 0
+
+
+def test_a_fit_that_crashed_goes_on_to_the_same_forest(folder: Path, line: Line, tmp_path: Path, monkeypatch):
+    base = ("fit", folder / "d.csv", *FIT, "--free-forest", "yes")
+    whole, train, done = line(*base, "-o", tmp_path / "whole", "--json").data, _training.train, []
+
+    def stopping(*given, **more):
+        if len(done) == 3:
+            raise RuntimeError("power cut")
+        done.append(1)
+        return train(*given, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_training, "train", stopping)
+        assert line(*base, "-o", tmp_path / "cut").code == Exit.BUG
+    other = line("fit", folder / "d.csv", *FIT, "--free-forest", "no", "-o", tmp_path / "cut", "--resume")
+    assert other.code == Exit.INPUT  # of another model
+    again = line(*base, "-o", tmp_path / "cut", "--resume", "--threads", 2, "--json").data
+    assert again["trainings_resumed"] == 3
+    assert (again["digest"], again["forest"]) == (whole["digest"], whole["forest"])

@@ -12,7 +12,8 @@ import pytest
 
 from monolip import MonotonicClassifier, MonotonicRegressor
 from monolip.certify import Certificate, certify
-from monolip.report import plot_certificate, plot_shapes, write_report
+from monolip.errors import InputError
+from monolip.report import html_page, plot_certificate, plot_shapes, write_report
 from monolip.report._model import rows_to_draw
 from monolip.report._shape import MOST_JUMPS, has_own_missing, shape_of, typical_row
 from monolip.report.html_baselines import baselines_of
@@ -95,6 +96,18 @@ def test_certified_accuracy_holds_what_trees_read_fixed(classifier, tmp_path):
     assert "Radii could not be computed" not in words
     assert "age, free (forest)" not in words
     assert "day, free (forest)" in words
+
+
+def test_cross_validation_that_knows_no_groups_says_so(classifier, tmp_path):
+    model, X, label = classifier
+    words = words_of(write_report(model, tmp_path / "r.html", X=X, y=label, baselines=(), **SAVE))
+    assert "Groups named in a fit are not known here: where rows belong together, trees look better than" in words
+
+
+def test_trees_too_large_for_a_page_are_named_as_the_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr(html_page, "MOST_BYTES", 1000)
+    with pytest.raises(InputError, match="report on a model fitted with free_forest=False"):
+        write_report(network_of("forest"), tmp_path / "r.html", **SAVE)
 
 
 def test_where_trees_read_every_number_there_is_no_radius(tmp_path):
