@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from dataclasses import replace
 
@@ -10,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monolip.certify import certify
+from monolip.certify import Certificate, certify
+from monolip.certify.document import seal
 from monolip.certify.fixed_point import compile_fixed_point
-from monolip.errors import FreezeError, FrozenFileError, StructureError
+from monolip.errors import CertificateError, FreezeError, FrozenFileError, StructureError
 from monolip.estimators._freezing import with_forest
 from monolip.free_forest import LEAF, FreeForest
 from monolip.frozen import FrozenNetwork
@@ -122,6 +124,15 @@ def test_files_and_pickles_hold_the_same_forest(tmp_path):
     ):
         assert one.digest == two.digest
         assert (one.evaluate_raw(table) == two.evaluate_raw(table)).all()
+
+
+@pytest.mark.parametrize("reads", [[99], ["sugar"], None, 3])
+def test_a_document_whose_forest_reads_nothing_that_is_there_is_no_certificate(reads):
+    document = certify(forest_network(np.random.default_rng(1))).document
+    ends = {**document["structure"]["ends"], "forest": {"reads": reads, "stands": []}}
+    forged = seal({**document, "structure": {**document["structure"], "ends": ends}})
+    with pytest.raises(CertificateError, match="written by to_json"):
+        Certificate.from_json(json.dumps(forged))
 
 
 STEP = {"reads": (1,), "stands": ((0.0, 0.0),), "features": [0, -1, -1], "thresholds": [0.5, 0, 0]} | {

@@ -91,8 +91,8 @@ class Certificate:
             document = json.loads(text)
             intact = (document["format"], document["version"]) == (FORMAT, VERSION) and seal(document) == document
             certificate = cls(document)
-            _ = list(certificate), certificate.kind
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            _ = list(certificate), certificate.kind, certificate.forest_features
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise CertificateError(
                 f"a certificate is a JSON document written by to_json; got another ({type(error).__name__}); get an "
                 "undamaged copy."
