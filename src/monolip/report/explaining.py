@@ -66,8 +66,8 @@ def explain(
 
     Effects are Shapley values of exchanging the reference's values for the row's, exact for up to 12 features that
     differ (all mixed rows are scored), else the mean of 512 orders with a standard error; they add up to the difference
-    of scores either way. Changes: `at_least` is proved from certified slopes (None: nothing is, of categories and of
-    what a forest reads); `to` was found by search, which tries the jumps of a forest, and scored.
+    of scores either way. Changes: `at_least` is proved from certified slopes; `to` was found by search and scored. Of
+    what a forest reads nothing is proved: it jumps, and the search tries its jumps.
 
     Args:
         model: a fitted estimator. row, reference: {feature: value}, None for missing.
@@ -107,17 +107,8 @@ def explain(
         sizes = _scale(score) if scale is None else scale
         facts |= {"goal": wanted, "goal_prediction": goal, "changes": changes_of(score, own, aim, immutable, whole)}
         facts["together"] = together_of(score, own, aim, immutable, whole, sizes)
-    return Explanation(
-        here,
-        there,
-        score.prediction(here),
-        score.prediction(there),
-        score.label,
-        score.unit,
-        tuple(reasons),
-        how,
-        **facts,
-    )
+    predictions = score.prediction(here), score.prediction(there)
+    return Explanation(here, there, *predictions, score.label, score.unit, tuple(reasons), how, **facts)
 
 
 def _check_names(score: Score, names: Collection[str], what: str) -> None:
