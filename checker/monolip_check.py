@@ -319,9 +319,9 @@ def check_fixed_point(structure, claims, tensors):
     softmax, rows = check_ends(structure["columns"], link, n), [[] for _ in range(n)]
     columns = [read_column(entry, f"columns.{i}", tensors, "q") for i, entry in enumerate(structure["columns"])]
     jumping, forest = read_forest(structure.get("forest"), tensors, len(columns), "q")
-    limits = [max(v, 1) for v in sum((column.limits for column in columns), []) + forest]
-    limits, alone = limits + (free["limits"] if free else []), not (free and forest)
-    need(alone and 0 < min(limits) <= max(limits) < min(2 ** (bits["input_bits"] - 1), 2**30 + 1), "inputs beyond their bits")
+    limits = [max(v, 1) for v in [*(v for column in columns for v in column.limits), *forest]]
+    limits, most = limits + (free["limits"] if free else []), min(2 ** (bits["input_bits"] - 1), 2**30 + 1)
+    need(0 < min(limits) <= max(limits) < most and not (free and forest), "inputs beyond their bits, or two free parts")
     n_promised, more = sum(column.width for column in columns), enumerate(free["columns"] if free else ())
     columns += [read_column(entry, f"free.columns.{i}", tensors) for i, entry in more]
     shares, total, most, steps = numbers(tensors, "member_weights", None, kind="q"), [one // 2] * n, 0, []

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monolip.certify import certify
+from monolip.certify import Certificate, certify
 from monolip.certify.document import seal
 from monolip.certify.fixed_point import compile_fixed_point
-from monolip.errors import FreezeError, FrozenFileError, StructureError
+from monolip.errors import CertificateError, FreezeError, FrozenFileError, StructureError
 from monolip.estimators._freezing import with_forest
 from monolip.fixed_point_file import digest_from
 from monolip.free_forest import LEAF, FreeForest
@@ -93,6 +93,26 @@ def test_claims_are_proved_and_leave_out_what_jumps():
         assert words["sugar"] == words["city"] == ("free", True)
         assert words["acid"] == ("bounded", False)
         assert certificate.check().startswith("PROVED")
+        assert certificate.forest_features == ("sugar", "city")
+        told = {line.split()[0]: " ".join(line.split()[1:]) for line in str(certificate).splitlines()}
+        assert told["sugar"] == told["city"] == "free (forest) - -"
+    assert certify(plain_network(np.random.default_rng(1))).forest_features == ()
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_a_sum_changes_at_its_jumps_and_nowhere_else(seed):
+    rng = np.random.default_rng(seed)
+    forest = random_forest(rng, reads=(1, 2, 3))
+    for row in forest.numbers(COLUMNS, raw_columns(raw_rows(rng, 5))):
+        for k in range(3):
+            cuts = forest.jumps(k, row)
+            assert set(cuts) <= set(forest.jumps(k))
+            points = np.sort(np.concatenate([rng.normal(size=300), forest.jumps(k), np.nextafter(cuts, -np.inf)]))
+            rows = np.repeat(row[None], len(points), axis=0)
+            rows[:, k] = points
+            changes = points[1:][np.diff(forest.evaluate(rows)) != 0]
+            assert set(changes) <= set(cuts)
 
 
 def test_files_and_pickles_hold_the_same_forest(tmp_path):
@@ -109,6 +129,15 @@ def test_files_and_pickles_hold_the_same_forest(tmp_path):
     ):
         assert one.digest == two.digest
         assert (one.evaluate_raw(table) == two.evaluate_raw(table)).all()
+
+
+@pytest.mark.parametrize("reads", [[99], ["sugar"], None, 3])
+def test_a_document_whose_forest_reads_nothing_that_is_there_is_no_certificate(reads):
+    document = certify(forest_network(np.random.default_rng(1))).document
+    ends = {**document["structure"]["ends"], "forest": {"reads": reads, "stands": []}}
+    forged = seal({**document, "structure": {**document["structure"], "ends": ends}})
+    with pytest.raises(CertificateError, match="written by to_json"):
+        Certificate.from_json(json.dumps(forged))
 
 
 STEP = {"reads": (1,), "stands": ((0.0, 0.0),), "features": [0, -1, -1], "thresholds": [0.5, 0, 0]} | {

@@ -134,6 +134,24 @@ class FreeForest:
             total += self.values[node]
         return total
 
+    def jumps(self, k: int, numbers: FloatArray | None = None) -> FloatArray:
+        """Where g can jump along the k-th column read, in order: thresholds on the ways that are open.
+
+        numbers: (n_reads,), the other columns, as `numbers` gives them; None: whatever they are. From one threshold up
+        to the next g is constant.
+        """
+        if numbers is None:
+            return np.unique(self.thresholds[self.features == k])
+        found, nodes = [np.zeros(0)], self.roots
+        while len(nodes):
+            nodes = nodes[self.features[nodes] != LEAF]
+            asks = self.features[nodes] == k
+            here, others, first = nodes[asks], nodes[~asks], self.children[nodes[asks]]
+            found.append(self.thresholds[here])
+            right = numbers[self.features[others]] >= self.thresholds[others]
+            nodes = np.concatenate([first, first + 1, self.children[others] + right])
+        return np.unique(np.concatenate(found))
+
     def in_units(self, rate: float) -> FreeForest:
         """The same trees with integers in their leaves, `rate` for every unit of a value."""
         return self._with(np.rint(self.values * rate).astype(np.int64))

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from monolip.convex import ConvexForm, on_simplex
+from monolip.free_forest import LEAF
 from monolip.frozen import FrozenNetwork, Trunk
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
@@ -14,9 +15,10 @@ from monolip.output_link import OutputLink
 from monolip.piecewise_linear import PiecewiseLinear
 from monolip.slopes import SlopeBounds
 
+from ..forests import random_forest
 from ..make import convex, exact_convex, exact_paper, paper
 
-KINDS = ("plain", "deep", "ensemble", "raw", "paper", "classes", "classes apart", "raw classes", "affine")
+KINDS = ("plain", "deep", "ensemble", "raw", "forest", "paper", "classes", "classes apart", "raw classes", "affine")
 
 
 def box(d, rng):
@@ -32,6 +34,8 @@ def network(kind, seed):
     d = int(rng.integers(1, 4))
     if kind.startswith("raw"):
         return raw_network(rng, 3 if kind == "raw classes" else 1)
+    if kind == "forest":
+        return jumping_network(rng)
     slopes, group = box(d, rng), int(rng.choice([2, 4]))
     if kind == "paper":
         return FrozenNetwork(slopes, ((Trunk(paper(rng, [d, 4, 4, 1], group, slopes), (0,)),),))
@@ -68,6 +72,24 @@ def raw_network(rng, n_outputs):
     return FrozenNetwork(slopes, ((trunk,),), inputs=inputs, link=link)
 
 
+def jumping_network(rng):
+    """n0 and n2 move; a forest reads n1, which may be missing, and the category, and weighs as much as the rest."""
+    n0, n1, n2 = (tuple(random_map(rng) for _ in range(int(rng.integers(1, 4)))) for _ in range(3))
+    city = CategoryColumn("city", ("a", "b"), rng.normal(size=(4, 2)))
+    columns = (
+        NumericColumn("n0", n0),
+        NumericColumn("n1", n1, tuple(rng.normal(size=len(n1)))),
+        city,
+        NumericColumn("n2", n2),
+    )
+    inputs = InputTransform(columns, random_forest(rng, n_trees=4))  # of columns 1 and 2
+    low = -rng.uniform(0.2, 1.0, inputs.n_model)
+    low[: len(n0)] = 0.0  # n0 is increasing
+    slopes = SlopeBounds(low, rng.uniform(0.2, 1.0, inputs.n_model))
+    form = convex(rng, [inputs.n_model, 4, 4, 1], 2, slopes)
+    return FrozenNetwork(slopes, ((Trunk(form, (0,)),),), inputs=inputs)
+
+
 def random_map(rng):
     knots = np.unique(rng.normal(size=int(rng.integers(1, 5))).round(2))
     values = np.cumsum(rng.random(len(knots)) * (rng.random(len(knots)) < 0.7))
@@ -78,10 +100,11 @@ def rows_of(net, rng, n):
     """Rows the network takes, near its kinks."""
     if net.inputs is None:
         return [list(row) for row in rng.normal(size=(n, net.n_features)).round(3)]
-    numbers, cities = rng.normal(size=(n, 2)).round(2).tolist(), rng.choice(["a", "b"], n)
-    rows = [[a, str(c), b] for (a, b), c in zip(numbers, cities, strict=True)]
+    numbers, cities = rng.normal(size=(n, len(net.inputs.numeric))).round(2).tolist(), rng.choice(["a", "b"], n)
+    at = net.inputs.names.index("city")
+    rows = [[*row[:at], str(city), *row[at:]] for row, city in zip(numbers, cities, strict=True)]
     if n > 1:
-        rows[-1][2] = float("nan")
+        rows[-1][net.inputs.names.index("n1")] = float("nan")
     return rows
 
 
@@ -111,7 +134,22 @@ def exact_columns(inputs, row):
             u += map(Fraction, column.missing)
         else:
             u += [exact_map(phi, Fraction(value)) for phi in column.maps]
-    return u
+    return u if inputs.forest is None else [*u, forest_sum(inputs, row)]
+
+
+def forest_sum(inputs, row):
+    """Leaves in the order of the trees, added up in floats, as the forest says."""
+    forest, total = inputs.forest, 0.0
+    for root in forest.roots.tolist():
+        node = root
+        while (k := int(forest.features[node])) != LEAF:
+            value, column = row[forest.reads[k]], inputs.columns[forest.reads[k]]
+            if isinstance(column, CategoryColumn):
+                value = column.categories.index(value)
+            value = forest.stands[k][0] if value != value else value
+            node = int(forest.children[node]) + (not value < forest.thresholds[node])
+        total += float(forest.values[node])
+    return Fraction(total)
 
 
 def exact_map(phi, x):
@@ -126,4 +164,6 @@ def exact_map(phi, x):
 
 def moved_positions(net):
     """Raw positions of the features a radius is about."""
-    return list(range(net.n_features)) if net.inputs is None else list(net.inputs.numeric)
+    if net.inputs is None:
+        return list(range(net.n_features))
+    return [i for i in net.inputs.numeric if i not in net.inputs.free]

@@ -91,8 +91,8 @@ class Certificate:
             document = json.loads(text)
             intact = (document["format"], document["version"]) == (FORMAT, VERSION) and seal(document) == document
             certificate = cls(document)
-            _ = list(certificate), certificate.kind
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            _ = list(certificate), certificate.kind, certificate.forest_features
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise CertificateError(
                 f"a certificate is a JSON document written by to_json; got another ({type(error).__name__}); get an "
                 "undamaged copy."
@@ -120,12 +120,22 @@ class Certificate:
                 yield Claim(name, output, _WORDS.get(word, word), low, high, entry["missing"])
 
     @property
+    def forest_features(self) -> tuple[str, ...]:
+        """Raw features that a forest reads: they jump, and nothing is claimed of them."""
+        structure = self.document["structure"]
+        ends = structure.get("ends") or structure
+        columns = ends.get("inputs") or ends.get("columns") or ()
+        return tuple(columns[i]["name"] for i in (ends.get("forest") or {"reads": ()})["reads"])
+
+    @property
     def cells(self) -> list[list[str]]:
         """The table as text, the head first; intervals rounded outward, so that what is printed is proved too."""
+        jumping = self.forest_features
         rows = [["feature", "output", "certified", "certified slope", "missing"]]
         for row in self:
             interval = "-" if row.lower is None or row.upper is None else interval_text(row.lower, row.upper, 6)
-            rows.append([row.feature, row.output, row.promise, interval, row.missing or "-"])
+            word = f"{row.promise} (forest)" if row.feature in jumping else row.promise
+            rows.append([row.feature, row.output, word, interval, row.missing or "-"])
         return rows if any(row[1] for row in rows[1:]) else [[row[0], *row[2:]] for row in rows]
 
     def __str__(self) -> str:

@@ -16,12 +16,13 @@ from monolip.cli._constraints import Constraints, read_constraints
 from monolip.cli._data import file_digest, read_data
 from monolip.cli._files import through_links, write_output
 from monolip.cli._fit_bar import FitBar
+from monolip.cli._forest import in_our_words
 from monolip.cli._identifiers import identifier_remarks
 from monolip.cli._looks import require_no_dressed_numbers
 from monolip.cli._metrics import judge
 from monolip.cli._names import require_columns, split_names
 from monolip.cli._streams import is_stream
-from monolip.cli._target import Rows, read_target, read_weight, split_rows
+from monolip.cli._target import Rows, read_group_names, read_target, read_weight, split_rows
 from monolip.errors import InputError, PromiseWarning
 from monolip.estimators._against_data import against_the_data
 
@@ -43,6 +44,7 @@ class FitPlan:
     features: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     weight: str | None = None
+    groups: str | None = None
     task: str = "auto"
     settings: dict[str, Any] = field(default_factory=dict)
     split: float = 0.2
@@ -89,21 +91,23 @@ def prepare(plan: FitPlan) -> Prepared:
     """Everything that can be wrong with the table and the constraints is said here, before any work."""
     table = read_data(plan.data, **plan.reading)
     y, labels = read_target(table, plan.target, plan.task)
-    weight = read_weight(table, plan.weight)
+    weight, groups = read_weight(table, plan.weight), read_group_names(table, plan.groups)
     chosen = split_names(plan.features, table.column_names)
     dropped = split_names(plan.drop, table.column_names)
     require_columns(chosen, table.column_names, "--features")
     require_columns(dropped, table.column_names, "--drop")
     if plan.target in chosen:
         raise InputError(f"the target is no feature; got {plan.target!r} in --features; remove it.")
-    away = {plan.target, plan.weight, *dropped}
+    if plan.groups is not None and plan.groups in (plan.target, plan.weight):
+        raise InputError(f"--groups has a column of its own; got {plan.groups!r}, which is used otherwise; add one.")
+    away = {plan.target, plan.weight, plan.groups, *dropped}
     names = [name for name in chosen or table.column_names if name not in away]
     if not names:
         raise InputError("a model needs a feature; got a table with none beside the target; add columns.")
     constraints = read_constraints(names, **plan.promises)
     require_no_dressed_numbers(table, names, {*constraints.categorical, *constraints.ordered})
     monotonic_cst = constraints.monotonic_cst(labels, plan.positive)
-    rows = Rows(table.select(names), y, weight)
+    rows = Rows(table.select(names), y, weight, groups)
     train, test = split_rows(rows, plan.split, labels is not None, plan.seed)
     return Prepared(train, test, labels, constraints, monotonic_cst, constraints.slopes_of(labels, plan.positive))
 
@@ -124,7 +128,7 @@ def carry_out(plan: FitPlan) -> Fit:
         prepared = prepare(plan)
         model, train = estimator_of(plan, prepared), prepared.train
         checkpoint = _checkpoint(plan, prepared, bar)
-        interrupted = _fit_table(model, train, checkpoint)
+        interrupted, told = _fit_table(model, train, checkpoint)
         if not interrupted and not model._short_of_time:
             bar.settle(model)
     replaced, kept = plan.output.exists(), checkpoint.kept + checkpoint.found
@@ -135,6 +139,7 @@ def carry_out(plan: FitPlan) -> Fit:
     try:
         metrics = None if prepared.test is None else judge(model, prepared.test, train, prepared.labels)
         remarks = (
+            *told,
             *time_remarks(model),
             *against_the_data(model, train.X, train.y, train.weight),
             *identifier_remarks(train.X, prepared.constraints),
@@ -152,27 +157,34 @@ def time_remarks(model: Any) -> list[str]:
     return [SHORT_OF_TIME.format("--time")] if model._short_of_time else []
 
 
-def _fit_table(model: Any, train: Rows, checkpoint: Any) -> bool:
-    """Whether Ctrl-C ended the fit early."""
+def _fit_table(model: Any, train: Rows, checkpoint: Any) -> tuple[bool, list[str]]:
+    """As `fit_watched`."""
+    more = {} if train.groups is None else {"groups": train.groups}
     try:
         with checkpoint.watching():
-            return fit_watched(lambda: model.fit(train.X, train.y, sample_weight=train.weight))
-    except BaseException:
+            return fit_watched(lambda: model.fit(train.X, train.y, sample_weight=train.weight, **more))
+    except BaseException as error:
         if not checkpoint.kept and not checkpoint.found:
             checkpoint.discard()  # nothing is lost with it
+        if type(error) is InputError:
+            raise InputError(in_our_words(str(error))) from None
         raise
 
 
-def fit_watched(fit: Callable[[], Any]) -> bool:
-    """Whether Ctrl-C ended a fit early; the model is then the best one so far. Other warnings are passed on."""
+def fit_watched(fit: Callable[[], Any]) -> tuple[bool, list[str]]:
+    """Whether Ctrl-C ended a fit early (the model is then the best one so far), and what it says of a forest.
+
+    Other warnings are passed on.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit()
     cut = [warning for warning in caught if str(warning.message).startswith(_INTERRUPTED)]
+    told = [warning for warning in caught if warning not in cut and "forest" in str(warning.message)]
     for warning in caught:
-        if warning not in cut and not issubclass(warning.category, PromiseWarning):  # which is told as a remark
+        if warning not in [*cut, *told] and not issubclass(warning.category, PromiseWarning):  # told as a remark
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return bool(cut)
+    return bool(cut), [in_our_words(str(warning.message)) for warning in told]
 
 
 def _checkpoint(plan: FitPlan, prepared: Prepared, bar: FitBar) -> Any:
@@ -212,6 +224,7 @@ def _facts(plan: FitPlan, prepared: Prepared) -> dict[str, Any]:
         "target": plan.target,
         "features": list(prepared.train.X.column_names),
         "weight": plan.weight,
+        "groups": plan.groups,
         "task": "regression" if prepared.labels is None else "classification",
         "constraints": {
             **prepared.constraints.facts(),

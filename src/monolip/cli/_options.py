@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from monolip.cli._complete import complete_columns
+from monolip.cli._forest import forest_option
 
 __all__ = [
     "FILE",
@@ -121,6 +122,7 @@ def learning_options(function: Verb) -> Verb:
             column_option("--drop", text="Leave these out: identifiers, for example.", many=True),
             column_option("--categorical", text="Numbers that are codes; text is anyway.", many=True),
             column_option("--weight", text="How much a row counts."),
+            forest_option,
             click.option("--task", type=task, default="auto", show_default=True),
         )
     ):

@@ -12,6 +12,7 @@ from monolip.cli._constraints import read_constraints
 from monolip.cli._files import through_links, write_output
 from monolip.cli._fit_bar import FitBar
 from monolip.cli._fit_work import Fit, FitPlan, Prepared, estimator_of, fit_watched, time_remarks
+from monolip.cli._forest import in_our_words
 from monolip.cli._identifiers import identifier_remarks
 from monolip.cli._looks import require_no_dressed_numbers
 from monolip.cli._metrics import judge
@@ -29,6 +30,10 @@ from monolip.estimators.stream.source import Source
 __all__ = ["carry_out_stream"]
 
 JUDGED_ROWS = 2**16  # held out at most on average, and as many of the others for the baseline and the remarks
+NO_FOREST = (
+    "--free-forest yes, but there is none: rows held out did not gain by it, or the files hold too many rows (of more "
+    "than a fit reads whole no forest is grown)"
+)
 _WORDS = {
     "leave it out by features=": "leave it out by --drop",
     "is of another random_state": "is of another --seed",
@@ -48,7 +53,7 @@ def carry_out_stream(plan: FitPlan) -> Fit:
             model = estimator_of(plan, prepared)
             share = min(plan.split, JUDGED_ROWS / source.n_rows) if source.n_rows >= FEWEST else 0.0
             left = LeftOut(share, plan.seed)
-            resumed, interrupted = _fit(plan, model, source, names, left, bar)
+            resumed, interrupted, told = _fit(plan, model, source, names, left, bar)
         except (InputError, CheckpointError) as error:
             raise type(error)(_in_our_words(str(error))) from error.__cause__
         replaced, kept = plan.output.exists(), _kept(plan.checkpoint)
@@ -64,6 +69,7 @@ def carry_out_stream(plan: FitPlan) -> Fit:
             judged = prepared.test if _counts(train) else None
             metrics = None if judged is None else judge(model, judged, train, _classes(model, labels))
             remarks = (
+                *told,
                 *time_remarks(model),
                 *(against_the_data(model, train.X, train.y, train.weight) if _counts(train) else ()),
                 *identifier_remarks(train.X, prepared.constraints),
@@ -78,6 +84,11 @@ def carry_out_stream(plan: FitPlan) -> Fit:
 def _prepare(plan: FitPlan) -> tuple[Source, list[str], Any, tuple[Any, ...] | None]:
     """What can be wrong with footers, names, constraints and target is said here, before any work."""
     refuse_csv_options(plan.reading, plan.data)
+    if plan.groups is not None:
+        raise InputError(
+            f"groups are kept together in a table that is read whole; got --groups for {plan.data}, which is read in "
+            "parts; fit one file of fewer rows, or leave --groups out."
+        )
     found = Source(plan.data, [])  # of the first file; the rest is compared once it is known what matters
     known, offered = found.columns, found.offered
     chosen, dropped = split_names(plan.features, offered), split_names(plan.drop, known)
@@ -101,14 +112,16 @@ def _prepare(plan: FitPlan) -> tuple[Source, list[str], Any, tuple[Any, ...] | N
     return source, names, constraints, stream_labels(source, plan.target, plan.task)
 
 
-def _fit(plan: FitPlan, model: Any, source: Source, names: list[str], left: LeftOut, bar: FitBar) -> tuple[int, bool]:
-    """How many files of a checkpoint it went on from, and whether Ctrl-C ended it early."""
+def _fit(
+    plan: FitPlan, model: Any, source: Source, names: list[str], left: LeftOut, bar: FitBar
+) -> tuple[int, bool, list[str]]:
+    """How many files of a checkpoint it went on from, and what `fit_watched` says."""
     folder = plan.checkpoint
     if plan.restart or not Checkpoint.exists(folder):
         remove_checkpoint(folder)
     before = _kept(folder)
     try:
-        interrupted = fit_watched(
+        interrupted, told = fit_watched(
             lambda: fit_stream(
                 model, source, plan.target, features=names, sample_weight=plan.weight, checkpoint=folder,
                 left_out=left if left.share else None, watcher=bar,
@@ -120,7 +133,9 @@ def _fit(plan: FitPlan, model: Any, source: Source, names: list[str], left: Left
         raise
     if not interrupted and not model._short_of_time:
         bar.settle(model)
-    return before, interrupted
+    if plan.settings.get("free_forest") and not model.free_features_ and not told:
+        told = [NO_FOREST]
+    return before, interrupted, told
 
 
 def _kept(folder: Path) -> int:
@@ -154,4 +169,4 @@ def _classes(model: Any, labels: tuple[Any, ...] | None) -> tuple[Any, ...] | No
 def _in_our_words(line: str) -> str:
     for theirs, ours in _WORDS.items():
         line = line.replace(theirs, ours)
-    return line
+    return in_our_words(line)

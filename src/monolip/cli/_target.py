@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from monolip.cli._data import Table, pick
 from monolip.errors import InputError
+from monolip.estimators._groups import read_groups
 
-__all__ = ["Rows", "read_target", "read_weight", "split_rows"]
+__all__ = ["Rows", "read_group_names", "read_target", "read_weight", "split_rows"]
 
 FEWEST = 20  # rows of which some can be held out and still say something
 MOST_CLASSES = 100
@@ -19,14 +20,16 @@ MOST_CLASSES = 100
 
 @dataclass(frozen=True)
 class Rows:
-    """X: a table of features. y: (n,). weight: (n,) or None."""
+    """X: a table of features. y: (n,). weight: (n,) or None. groups: (n,) or None; rows of one belong together."""
 
     X: Table
     y: NDArray[Any]
     weight: NDArray[np.float64] | None
+    groups: NDArray[np.int64] | None = None
 
     def take(self, rows: NDArray[np.int64]) -> Rows:
-        return Rows(self.X.take(rows), self.y[rows], None if self.weight is None else self.weight[rows])
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(self.X.take(rows), self.y[rows], weight, None if self.groups is None else self.groups[rows])
 
     def __len__(self) -> int:
         return len(self.y)
@@ -72,11 +75,20 @@ def read_weight(table: Table, name: str | None) -> NDArray[np.float64] | None:
     return np.array(values, dtype=np.float64)
 
 
+def read_group_names(table: Table, name: str | None) -> NDArray[np.int64] | None:
+    """The number of its group for each row."""
+    if name is None:
+        return None
+    return read_groups(pick(table, [name], "--groups").column(0).to_pylist(), table.num_rows)
+
+
 def split_rows(rows: Rows, share: float, classes: bool, seed: int) -> tuple[Rows, Rows | None]:
-    """Rows to fit on and rows to judge on; none of the latter where share is 0 or rows are few."""
+    """Rows to fit on and rows to judge on; none of the latter where share is 0 or rows are few. Groups stay whole."""
     n = len(rows)
     if share <= 0 or n < FEWEST:
         return rows, None
+    if rows.groups is not None:
+        return _split_groups(rows, rows.groups, share, classes, seed)
     from sklearn.model_selection import train_test_split
 
     _, counts = np.unique(rows.y, return_counts=True) if classes else (None, np.array([n]))
@@ -87,6 +99,22 @@ def split_rows(rows: Rows, share: float, classes: bool, seed: int) -> tuple[Rows
         unknown = ~np.isin(rows.y[test], rows.y[train])
         train, test = np.concatenate([train, test[unknown]]), test[~unknown]
     return rows.take(np.sort(train)), rows.take(np.sort(test)) if len(test) else None
+
+
+def _split_groups(
+    rows: Rows, groups: NDArray[np.int64], share: float, classes: bool, seed: int
+) -> tuple[Rows, Rows | None]:
+    """Groups in random order are held out as long as they fit in; one at least is left to learn from."""
+    sizes, most = np.bincount(groups), max(1, round(len(groups) * share))
+    held, count = np.zeros(len(sizes), dtype=bool), 0
+    for group in np.random.default_rng(seed).permutation(len(sizes))[:-1].tolist():
+        if count + sizes[group] <= most:
+            held[group], count = True, count + int(sizes[group])
+    test = held[groups]
+    if classes:  # a model learns of a class only from the others; groups with one that they lack are not held out
+        test &= ~np.isin(groups, groups[test & ~np.isin(rows.y, rows.y[~test])])
+    where = np.flatnonzero(test)
+    return rows.take(np.flatnonzero(~test)), rows.take(where) if len(where) else None
 
 
 def _numbers(values: NDArray[Any], name: str, text: bool) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ import click
 
 from monolip.cli._exits import Exit
 from monolip.cli._files import require_place
+from monolip.cli._forest import CHOICES, in_our_words
 from monolip.cli._options import (
     column_option,
     constraint_options,
@@ -81,9 +82,11 @@ def command(**options: Any) -> int:
     }
     if options["members"] is not None:
         parameters["n_estimators"] = options["members"]
+    if CHOICES[options["free_forest"]] is not None:
+        parameters["free_forest"] = CHOICES[options["free_forest"]]
     quiet = options["as_json"] or not sys.stderr.isatty()
     with watched_by(Silence()), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PromiseWarning)
+        warnings.simplefilter("always")
         found = compare(
             rows.X, rows.y, prepared.monotonic_cst, classification=prepared.labels is not None,
             n_folds=options["folds"], seed=options["seed"], models=options["models"] or None, parameters=parameters,
@@ -94,6 +97,8 @@ def command(**options: Any) -> int:
         sys.stderr.write("\r\033[K")
     for sentence in sorted({str(warning.message) for warning in caught if warning.category is PromiseWarning}):
         tell(f"note: {sentence}")  # once, not in every fold
+    for sentence in [str(warning.message) for warning in caught if "forest" in str(warning.message)][:1]:
+        tell(f"note: {in_our_words(sentence)}")
     if options["output"] is not None:
         _save(found, options["output"])
     show(_answer(options, prepared, found), options["as_json"])
@@ -113,7 +118,10 @@ def _answer(options: dict[str, Any], prepared: Any, found: Any) -> Answer:
         for name, scores in found.scores.items()
     }
     data = {"rows": found.n_rows, "folds": options["folds"], "models": table, "missing": found.missing}
-    data |= {"fit_seconds": {name: float(times.mean()) for name, times in found.seconds.items()}}
+    data |= {
+        "forests": found.forests,
+        "fit_seconds": {name: float(times.mean()) for name, times in found.seconds.items()},
+    }
     answer = Answer(data | {"same_constraints": found.constrained, "monotonic_cst": str(prepared.monotonic_cst)})
     answer.line(
         f"{options['target']!r}, {found.n_rows:,} rows, {options['folds']} folds, seed {options['seed']}"
@@ -128,6 +136,8 @@ def _answer(options: dict[str, Any], prepared: Any, found: Any) -> Answer:
         answer.line(f"{metric} of monolip minus {name}: {mean:+.3g} ±{error:.2g} ({sure})")
     if prepared.monotonic_cst and not found.constrained:
         answer.line("Trees had no constraints: with more than two classes they cannot promise anything of one class.")
+    if found.forests:
+        answer.line(f"monolip had a forest over features without a promise in {found.forests} of the folds.")
     if prepared.constraints.slopes or prepared.constraints.max_slope:
         answer.line("Slope intervals and caps bind monolip only: trees have none.")
     for name, line in found.missing.items():

@@ -9,6 +9,7 @@ import click
 
 from monolip.cli._exits import Exit
 from monolip.cli._files import beside, lock_output, require_place
+from monolip.cli._forest import CHOICES, forest_data, forest_line
 from monolip.cli._options import (
     FILE,
     Seconds,
@@ -43,6 +44,7 @@ _MISSING = {
 @output_option("The model file.", default="model.safetensors", show_default=True)
 @click.option("--certificate", type=FILE, help="[default: beside the model, .certificate.json]")
 @learning_options
+@column_option("--groups", text="Rows of one value belong together (a customer): held out together, or not at all.")
 @click.option("--loss", metavar="NAME", help="Of a regression: absolute_error, quantile, poisson, ...")
 @click.option("--loss-parameter", type=float, help="The quantile, Tweedie's power, or Huber's delta.")
 @click.option("--class-weight", type=click.Choice(["balanced"]), help="Give every class the same weight.")
@@ -75,6 +77,7 @@ def command(**options: Any) -> int:
       monolip fit loans/ --target default --increasing dti    (a directory or 'glob' of any size, in constant memory)
 
     Some rows are held out to judge the fit. Ctrl-C saves the best model so far; --resume goes on from there.
+    Features without a promise may be read by trees as well (--free-forest); nothing is then certified of them.
     """
     from monolip.cli._fit_work import FitPlan, carry_out
 
@@ -97,11 +100,12 @@ def command(**options: Any) -> int:
             "loss": options["loss"],
             "loss_parameter": options["loss_parameter"],
             "class_weight": options["class_weight"],
+            "free_forest": CHOICES[options["free_forest"]],
             "n_jobs": options["threads"],
         },
         reading=reading_of(options),
-        **{name: options[name] for name in ("target", "positive", "features", "drop", "weight", "task", "split")},
-        **{name: options[name] for name in ("seed", "time", "resume", "restart")},
+        **{name: options[name] for name in ("target", "positive", "features", "drop", "weight", "groups", "task")},
+        **{name: options[name] for name in ("split", "seed", "time", "resume", "restart")},
         quiet=options["quiet"] or options["as_json"],
     )
     require_place(plan.certificate, output, reads=[source, options["constraints"]])
@@ -150,6 +154,8 @@ def _answer(plan: Any, fit: Any) -> Answer:
             f"Judged on {n_test:,} rows that were held out", metric_cells(fit.metrics, f"baseline ({constant})")
         )
     answer.table("What was promised, and what is certified, in your units", model.slopes_.cells)
+    if line := forest_line(model, plan.settings["free_forest"], any("forest" in remark for remark in fit.remarks)):
+        answer.line(line).line()
     if prepared.constraints.missing:
         told = [f"{name} {_MISSING.get(rule, rule)}" for name, rule in prepared.constraints.missing.items()]
         answer.line(f"Missing values, proved too: {', '.join(told)}").line()
@@ -184,6 +190,7 @@ def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
         "missing": fit.prepared.constraints.missing,
         "slopes_of": model.slopes_.label,
         "slopes": [row._asdict() for row in model.slopes_],
+        "forest": forest_data(model),
         "seed": plan.seed,
         "seconds": round(fit.seconds, 3),
         "trainings_resumed": fit.resumed,

@@ -25,7 +25,7 @@ def plot_certificate(model: Any, *, axis: Any = None, max_rows: int = MAX_ROWS) 
 
     Raw units differ too much to share an axis, so a bar is what the feature can do along its whole training range; the
     interval in raw units is written beside it. A feature without a range is drawn per unit. Features without slopes
-    (categories) show their direction in words.
+    (categories, and what a forest reads) show their direction in words.
 
     Args:
         model: a Certificate, a fitted estimator, a FrozenNetwork or a FixedPointNetwork.
@@ -54,7 +54,8 @@ def plot_certificate(model: Any, *, axis: Any = None, max_rows: int = MAX_ROWS) 
     axis.set_ylim(len(claims) - 0.4, -0.6)  # the first feature on top
     axis.set_yticks(range(len(claims)), [_name(claim) for claim in claims])
     twin = axis.secondary_yaxis("right")
-    twin.set_yticks(range(len(claims)), [_interval(claim) for claim in claims])
+    jumping = certificate.forest_features
+    twin.set_yticks(range(len(claims)), [_interval(claim, claim.feature in jumping) for claim in claims])
     twin.spines["right"].set_visible(False)
     twin.tick_params(length=0)
     axis.grid(axis="y", visible=False)
@@ -98,7 +99,7 @@ def _name(claim: Claim) -> str:
     return f"{feature}, {plain(claim.output, 20)}" if claim.output else feature
 
 
-def _interval(claim: Claim) -> str:
+def _interval(claim: Claim, jumps: bool) -> str:
     if claim.lower is None or claim.upper is None:
-        return claim.promise
+        return f"{claim.promise} (forest)" if jumps else claim.promise
     return interval_text(claim.lower, claim.upper)

@@ -25,7 +25,8 @@ OURS = "monolip"
 class Comparison:
     """scores: {model: {metric: (folds,)}}. seconds: {model: (folds,)}, of fits. missing: {model: how to install it}.
 
-    constrained: whether trees had the same directions (with more than two classes they cannot name a class).
+    constrained: whether trees had the same directions (with more than two classes they cannot name a class). forests:
+    folds in which monolip added trees over features without a promise.
     """
 
     scores: dict[str, dict[str, NDArray[np.float64]]]
@@ -33,6 +34,7 @@ class Comparison:
     missing: dict[str, str]
     constrained: bool
     n_rows: int
+    forests: int = 0
 
     def mean(self, model: str, metric: str) -> tuple[float, float]:
         """Mean over folds and its standard error."""
@@ -86,7 +88,7 @@ def compare(
     matrix = read_matrix(frame, plain, categorical)
     scores: dict[str, dict[str, list[float]]] = {name: {} for name in names}
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    folds = _folds(target, labels, n_folds, seed)
+    folds, forests = _folds(target, labels, n_folds, seed), 0
     for number, (train, test) in enumerate(folds):
         for at, name in enumerate(names):
             if on_progress is not None:
@@ -99,7 +101,8 @@ def compare(
                     "random_state": seed,
                     "n_jobs": n_threads,
                 }
-                found = _ours(frame, y, train, test, weight, classification, options)
+                found, has_forest = _ours(frame, y, train, test, weight, classification, options)
+                forests += has_forest
             else:
                 found = _peer(name, matrix, target, train, test, weight, labels, seed, n_threads)
             seconds[name].append(time.perf_counter() - begun)
@@ -108,7 +111,7 @@ def compare(
                 scores[name].setdefault(metric, []).append(value)
     arrays = {name: {metric: np.array(values) for metric, values in of.items()} for name, of in scores.items()}
     times = {name: np.array(values) for name, values in seconds.items()}
-    return Comparison(arrays, times, absent, labels is None or len(labels) == 2, len(target))
+    return Comparison(arrays, times, absent, labels is None or len(labels) == 2, len(target), forests)
 
 
 def _mean(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -154,7 +157,8 @@ def _second_class(monotonic_cst: Mapping[str, Any] | None, labels: list[Any] | N
 
 def _ours(
     frame: Any, y: Any, train: Any, test: Any, weight: Any, classification: bool, options: dict[str, Any]
-) -> NDArray[Any]:
+) -> tuple[NDArray[Any], bool]:
+    """What it predicts, and whether it has a forest."""
     from monolip.estimators import MonotonicClassifier, MonotonicRegressor
 
     own = None if weight is None else weight[train]
@@ -162,7 +166,8 @@ def _ours(
     model: Any = kind(**options)
     model.fit(frame[train.tolist()].to_native(), np.asarray(y)[train], sample_weight=own)
     rows = frame[test.tolist()].to_native()
-    return np.asarray(model.predict_proba(rows) if classification else model.predict(rows))
+    found = np.asarray(model.predict_proba(rows) if classification else model.predict(rows))
+    return found, bool(model.free_features_)
 
 
 def _peer(

@@ -92,6 +92,12 @@ class Score:
         assert self.network.inputs is not None
         return self.network.inputs.names
 
+    @property
+    def jumping(self) -> tuple[str, ...]:
+        """Features that a forest reads: their score jumps, and no slope bounds it."""
+        assert self.network.inputs is not None
+        return tuple(self.names[j] for j in self.network.inputs.free)
+
     def column(self, name: str, values: list[Any]) -> NDArray[Any]:
         """Raw values of one column as the network takes them."""
         if self.is_category(name):
@@ -127,7 +133,7 @@ class Score:
         return float(prediction)
 
     def slopes(self, name: str) -> tuple[float, float]:
-        """Certified bounds of the score's slope in a numeric feature, in raw units."""
+        """Certified bounds of the score's slope in a numeric feature that no forest reads, in raw units."""
         raw = self.network.raw_slopes
         at = (raw.feature_names or ()).index(name)
         own = raw.for_output(self.output)

@@ -33,7 +33,8 @@ class Reason:
 class Explanation:
     """reasons: largest effect first; they add up to score - reference_score. goal: the score asked about, or None.
 
-    prediction, reference_prediction: the scores as predictions (regression) or as the probability of `label`.
+    prediction, reference_prediction: the scores as predictions (regression) or as the probability of `label`. jumping:
+    features that a forest reads; of changes of theirs nothing is proved.
     """
 
     score: float
@@ -48,6 +49,7 @@ class Explanation:
     goal_prediction: float | None = None
     changes: tuple[Change, ...] = ()
     together: Together | None = None
+    jumping: tuple[str, ...] = ()
 
     @property
     def remainder(self) -> float:
@@ -64,7 +66,8 @@ def explain(
 
     Effects are Shapley values of exchanging the reference's values for the row's, exact for up to 12 features that
     differ (all mixed rows are scored), else the mean of 512 orders with a standard error; they add up to the difference
-    of scores either way. Changes: `at_least` is proved from certified slopes; `to` was found by search and scored.
+    of scores either way. Changes: `at_least` is proved from certified slopes; `to` was found by search and scored. Of
+    what a forest reads nothing is proved: it jumps, and the search tries its jumps.
 
     Args:
         model: a fitted estimator. row, reference: {feature: value}, None for missing.
@@ -96,25 +99,16 @@ def explain(
     reasons.sort(key=lambda reason: -abs(reason.effect))
     k = sum(not same_value(own[name], other[name]) for name in score.names)
     how = "Shapley values, all orders" if k <= EXACT_UP_TO else "Shapley values, 512 orders sampled"
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = {"jumping": score.jumping}
     if goal is not None:
         wanted = score.score_for(goal)
         sign = -1 if here > wanted else 1
         aim = Goal(wanted, sign, abs(wanted - here))
         sizes = _scale(score) if scale is None else scale
-        facts = {"goal": wanted, "goal_prediction": goal, "changes": changes_of(score, own, aim, immutable, whole)}
+        facts |= {"goal": wanted, "goal_prediction": goal, "changes": changes_of(score, own, aim, immutable, whole)}
         facts["together"] = together_of(score, own, aim, immutable, whole, sizes)
-    return Explanation(
-        here,
-        there,
-        score.prediction(here),
-        score.prediction(there),
-        score.label,
-        score.unit,
-        tuple(reasons),
-        how,
-        **facts,
-    )
+    predictions = score.prediction(here), score.prediction(there)
+    return Explanation(here, there, *predictions, score.label, score.unit, tuple(reasons), how, **facts)
 
 
 def _check_names(score: Score, names: Collection[str], what: str) -> None:

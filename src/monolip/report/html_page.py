@@ -48,6 +48,11 @@ def summary_of(subject: Subject, headline: str, judgement: Judgement | None, ver
         f"A network in convex form ({members} member{'s' if members > 1 else ''}) that predicts {what} from "
         f"{len(subject.names)} features, with slopes that provably stay inside intervals."
     )
+    if subject.jumping:
+        lead += (
+            f" Beside it stands a forest of {subject.n_trees} trees over {len(subject.jumping)} of them, of which "
+            "nothing is promised."
+        )
     return tag("div", tag("h1", plain(headline)), tag("p", lead, class_="lead"), tag("ul", *items, class_="tiles"))
 
 
@@ -57,9 +62,10 @@ def page_of(subject: Subject, headline: str, data: Any, sections: Sequence[Html]
     scripts = [text[name] for name in ("scorer.js", "whatif.js", "page.js")]
     certificate = subject.certificate.to_json()
     if len(certificate) > MOST_BYTES:
+        other = "a model fitted with free_forest=False" if subject.jumping else "a smaller network"
         raise InputError(
             f"a certificate of at most {MOST_BYTES} bytes fits in a page; got {len(certificate)}; save it on its own, "
-            "and report on a smaller network."
+            f"and report on {other}."
         )
     shown = [(name, words) for name, words in _NAV.items() if any(f'id="{name}"' in part for part in sections)]
     return Template(text["page.html"]).substitute(

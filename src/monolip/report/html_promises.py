@@ -106,7 +106,7 @@ def promises_section(subject: Subject, verdict: str) -> Html:
         "These hold for every possible input, whatever the other columns are, not only near the data. They were proved "
         f"of the stored numbers, {how}."
         if items
-        else "No direction was asked for and none was found in the weights. Slopes are bounded as follows."
+        else "No direction was asked for and none was found in the weights. What is bounded is bounded as follows."
     )
     return tag(
         "section",
@@ -114,6 +114,7 @@ def promises_section(subject: Subject, verdict: str) -> Html:
         tag("p", lead),
         tag("ul", *items, class_="promises") if items else "",
         _slope_table(subject),
+        _forest_note(subject),
         _certificate(subject, verdict),
         id="promises",
     )
@@ -138,15 +139,29 @@ def _slope_table(subject: Subject) -> Html:
     head += ["|change of P| per unit, at most"] if odds else []
     head += ["missing values"]
     rows = [_slope_row(subject, row, several, odds) for row in list(subject.slopes)[:MOST_ROWS]]
+    other = "a feature nobody asked anything of" + (", and that no tree reads," if subject.jumping else "")
     note = (
         "Promised is what was asked for before the fit: a direction, a bounded slope, or nothing (free). Certified is "
-        "what was proved of the model that came out, which may be more: a feature nobody asked anything of has a slope "
-        "that is bounded, too, and may turn out to have a direction (in exact arithmetic, not bit for bit: it is then "
-        "bounded by an interval that begins or ends at 0, and not called increasing or decreasing). A certified slope "
-        "holds for every pair of inputs that differ in that number only; it is exact arithmetic."
+        f"what was proved of the model that came out, which may be more: {other} has a slope that is bounded, too, and "
+        "may turn out to have a direction (in exact arithmetic, not bit for bit: it is then bounded by an interval "
+        "that begins or ends at 0, and not called increasing or decreasing). A certified slope holds for every pair of "
+        "inputs that differ in that number only; it is exact arithmetic."
     )
     words = f"What was promised and what is certified of {len(subject.names)} features"
     return tag("div", table(head, rows, words, numeric=len(head) - 2 - odds), tag("p", note, class_="note"))
+
+
+def _forest_note(subject: Subject) -> Html | str:
+    """Why some features are free, and why that takes nothing from the others."""
+    if not subject.jumping:
+        return ""
+    words = (
+        f"Free (forest): {subject.told_jumping}. A forest of {subject.n_trees} trees reads these features beside the "
+        "network. Trees jump, so there is no slope to bound: nothing is promised of these features, and certified "
+        "radii hold them fixed. The trees read no other feature, so what is certified of the others holds for network "
+        "and trees together."
+    )
+    return tag("p", words, class_="note", id="forest-note")
 
 
 def _slope_row(subject: Subject, row: SlopeRow, several: bool, odds: bool) -> list[object]:

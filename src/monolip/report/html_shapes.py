@@ -60,6 +60,8 @@ def shapes_section(subject: Subject, importance: FloatArray, heatmaps: Html) -> 
     of = f" of {subject.labels[focus_of(subject)]}" if subject.link == "softmax" else ""
     rest = "the others as they are in the rows" if several else "the others at a typical value"
     words = f"Curves show {told_scale(subject)}{of} along one feature, {rest}. The curve cannot leave its cone."
+    if subject.jumping:
+        words += " Features that the forest reads jump, and have none."
     return tag(
         "section",
         tag("h2", "What it learned"),
@@ -109,7 +111,9 @@ def _curve(subject: Subject, j: int) -> Html:
     low, high = _limits(shape)
     ends = (float(x[0]), float(x[-1])) if shape.is_curve else (-0.5, len(names or ()) - 0.5)
     direction = told_direction(subject, name, output)
-    told = f"{name}, {direction}" if direction != "free" else name
+    told = (
+        f"{name}, {direction}" if direction != "free" else f"{name}, free (forest)" if name in subject.jumping else name
+    )
     chart = Chart(f"Response curve of {told}", ends, (low, high), x_label=subject.with_unit(name),
                   y_label=told_scale(subject), x_names=names)  # fmt: skip
     if shape.is_curve:

@@ -73,6 +73,23 @@ class Subject:
             return f"log-odds of {self.labels[1]}"
         return {"identity": self.target, "log": f"log of {self.target}", "softmax": "logit"}[self.link]
 
+    @property
+    def jumping(self) -> tuple[str, ...]:
+        """Features that a forest reads: nothing is promised of them, and certified radii hold them fixed."""
+        assert self.network.inputs is not None
+        return tuple(self.names[j] for j in self.network.inputs.free)
+
+    @property
+    def told_jumping(self) -> str:
+        """Their names, of many the first."""
+        names = [plain(name, 40) for name in self.jumping]
+        return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+
+    @property
+    def n_trees(self) -> int:
+        assert self.network.inputs is not None
+        return 0 if self.network.inputs.forest is None else len(self.network.inputs.forest.roots)
+
     def unit(self, name: str) -> str:
         return self.units.get(name, "")
 
