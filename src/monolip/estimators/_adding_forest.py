@@ -22,7 +22,7 @@ from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
 from monolip.frozen import FrozenNetwork
 
-__all__ = ["Whole", "add_forest", "check_forest"]
+__all__ = ["TOO_MANY", "Whole", "add_forest", "check_forest", "read_wanted"]
 
 FloatArray = NDArray[np.float64]
 N_TREES, MIN_LEAF = 30, 2
@@ -33,6 +33,7 @@ TOO_FEW = (
     "free_forest=True, but too few rows were held out to judge a forest by (16 at least, of each class as many); the "
     "model has none"
 )
+TOO_MANY = "free_forest=True, but a stream of more rows than a fit reads whole ({}) has no forest; the model has none"
 COPIES = (
     "{:.0%} of the rows have features that another row has as well; the forest over {} learns such rows by heart, and "
     "rows held out take that for a gain; if they are of one customer, or copies, name them by fit(groups=), or leave "
@@ -53,16 +54,24 @@ class Whole(NamedTuple):
     told: tuple[str, ...] = ()
 
 
-def check_forest(wanted: Any, target: Target) -> str | bool:
-    """free_forest as a user may write it, for a target it is possible for."""
-    if not (isinstance(wanted, str) and wanted == "auto") and not isinstance(wanted, bool | np.bool_):
-        raise InputError(f"free_forest is 'auto', True or False; got {wanted!r}; choose one of them.")
+def read_wanted(given: Any) -> str | bool:
+    """free_forest as a user may write it."""
+    if isinstance(given, str) and given == "auto":
+        return "auto"
+    if not isinstance(given, bool | np.bool_):
+        raise InputError(f"free_forest is 'auto', True or False; got {given!r}; choose one of them.")
+    return bool(given)
+
+
+def check_forest(given: Any, target: Target) -> str | bool:
+    """`read_wanted`, for a target it is possible for."""
+    wanted = read_wanted(given)
     if wanted is True and not _can_learn(target):
         got = f"{target.n_outputs} classes" if target.classes is not None else f"the {target.loss.name} loss"
         raise InputError(
             f"a forest learns what squared_error or two classes leave over; got {got}; leave free_forest=True out."
         )
-    return wanted if isinstance(wanted, str) else bool(wanted)
+    return wanted
 
 
 def _can_learn(target: Target) -> bool:
