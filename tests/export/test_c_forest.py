@@ -121,14 +121,15 @@ def test_it_is_strict_c_and_cpp_in_any_number_of_lanes(tmp_path, case):
 
 
 MUTANTS = {
-    "or equal": ("numbers[asked] < ", "numbers[asked] <= "),
-    "the other child": ("+ other;", "+ !other;"),
+    "or equal": ("!(number < ", "!(number <= "),
+    "the other child": ("& !(number < ", "& (number < "),
     "a tree too few": ("for (tree = 0;", "for (tree = 1;"),
-    "lanes of the first row": ("(t + l, MODEL_LANES)", "(t, MODEL_LANES)"),
-    "no sum in a row": ("_float(t, 1);", "_float(t, 1) * 0;"),
+    "a step for each tree": ("while (moved)", "while (0)"),
+    "lanes like the first": ("t[1 * rows + r]", "t[1 * rows]"),
+    "no sum in a row": ("model_forest_float(t, u + 8, 1);", "u[8] = 0;"),
     "missing as unseen": ("code < 3 ? (double)code : code == 3 ?", "code < 3 ? (double)code : code != 3 ?"),
-    "missing as it is": ("numbers[0] = given != given ?", "numbers[0] = given == given + 1 ?"),
-    "a column too early": ("given = t[3 * step]", "given = t[1 * step]"),
+    "missing as it is": ("numbers[0 * rows + r] = given != given ?", "numbers[0 * rows + r] = 0 ?"),
+    "another column": ("t[3 * rows + r]", "t[1 * rows + r]"),
 }
 
 

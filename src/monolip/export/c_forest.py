@@ -1,4 +1,4 @@
-"""A free forest in C: trees as constant tables, walked for one row after the other.
+"""A free forest in C: trees as constant tables, walked by one row or by a row in each lane.
 
     node = root; while it asks: node = child + !(number < threshold); the sum of leaves, in the order of the trees
 
@@ -21,48 +21,57 @@ from monolip.free_forest import LEAF, FreeForest
 
 __all__ = ["forest_functions"]
 
+# A leaf is its own child, and no child stands before its parent: rows walk side by side, without a branch of their own,
+# until none of them moves; whatever they are compared with, they arrive.
 _SUM = """\
-/* numbers: what nodes compare -> the leaves they lead to, added up in the order of the trees */
-{M}_FUNCTION {S} {m}_forest(const double *numbers) {{
-    {S} total = 0;
-    int tree;
+/* numbers[k * rows + row]: what nodes compare -> leaves of every row, added up in the order of the trees */
+{M}_FUNCTION void {m}_forest(const double *numbers, {S} *total, int rows) {{
+    int node[{M}_LANES], tree, moved, r;
+    for (r = 0; r < rows; r++) total[r] = 0;
     for (tree = 0; tree < {trees}; tree++) {{
-        int node = (int){M}_AT(forest_roots)[tree], asked = (int){M}_AT(forest_features)[node];
-        while (asked >= 0) {{
-            const int other = !(numbers[asked] < (double){M}_AT(forest_thresholds)[node]);
-            node = (int){M}_AT(forest_children)[node] + other;
-            asked = (int){M}_AT(forest_features)[node];
-        }}
-        node = (int){M}_AT(forest_children)[node]; /* of a leaf: where its value stands */
-        total = {add};
+        for (r = 0; r < rows; r++) node[r] = (int){M}_AT(forest_roots)[tree];
+        do {{
+            moved = 0;
+            for (r = 0; r < rows; r++) {{
+                const int here = node[r], child = (int){M}_AT(forest_children)[here];
+                const double number = numbers[(int){M}_AT(forest_features)[here] * rows + r];
+                node[r] = child + ((child != here) & !(number < (double){M}_AT(forest_thresholds)[here]));
+                moved |= child != here;
+            }}
+        }} while (moved);
+        for (r = 0; r < rows; r++) total[r] = {add};
     }}
-    return total;
 }}
 """
 _MODEL_COLUMN = """\
-/* the last model column of a row whose raw column i is t[i * step] */
-{M}_FUNCTION {T} {m}_forest_{G}(const {G} *t, int step) {{
-    double numbers[{reads}];
+/* t[column * rows + row], of one row or of {M}_LANES -> the last model column, u[row] */
+{M}_FUNCTION void {m}_forest_{G}(const {G} *t, {T} *u, int rows) {{
+    double numbers[{reads} * {M}_LANES];
+    {S} total[{M}_LANES];
+    int r;
+    for (r = 0; r < rows; r++) {{
 {numbers}
-    return {value};
+    }}
+    {m}_forest(numbers, total, rows);
+    for (r = 0; r < rows; r++) u[r] = {value};
 }}
 """
 _NUMBER = """\
-    {{
-        const {G} given = t[{i} * step];
-        numbers[{k}] = given != given ? {missing} : (double)given;
-    }}"""
+        {{
+            const {G} given = t[{i} * rows + r];
+            numbers[{k} * rows + r] = given != given ? {missing} : (double)given;
+        }}"""
 _CODE = """\
-    {{
-        const int code = {m}_code_{G}(t[{i} * step], {n});
-        numbers[{k}] = code < {n} ? (double)code : code == {n} ? {unseen} : {missing};
-    }}"""
+        {{
+            const int code = {m}_code_{G}(t[{i} * rows + r], {n});
+            numbers[{k} * rows + r] = code < {n} ? (double)code : code == {n} ? {unseen} : {missing};
+        }}"""
 
 
 def forest_functions(
     name: str, at: int, forest: FreeForest, columns: Sequence[Any], layers: CNetwork, kinds: tuple[str, ...]
 ) -> tuple[str, str, dict[str, str], None]:
-    """Tables; NAME_forest_KIND(t, step) for each kind of raw number: a row -> model column `at`; statements for lanes.
+    """Tables; NAME_forest_KIND(t, u, rows) for each kind of raw number; statements that give lanes model column `at`.
 
     columns: all raw columns of the network. The last of what is returned is a table of whole numbers, of columns alone.
     """
@@ -70,14 +79,14 @@ def forest_functions(
         raise FreezeError("no sum of a forest's leaves may be infinite; got one that could be; rescale the target.")
     M, exact = name.upper(), layers.shift is not None
     S = layers.number if exact else "double"
-    leaf = f"({S}){M}_AT(forest_values)[node]"
+    leaf = f"({S}){M}_AT(forest_values)[node[r]]"
     common = {"M": M, "m": name, "T": layers.number, "S": S, "reads": len(forest.reads), "trees": len(forest.roots)}
-    value = _as_model_column(name, layers, f"{name}_forest(numbers)")
-    rows = [_SUM.format(**common, add=f"total + {leaf}" if exact else f"{M}_ADD(total, {leaf})")]
+    value = _as_model_column(name, layers, "total[r]")
+    rows = [_SUM.format(**common, add=f"total[r] + {leaf}" if exact else f"{M}_ADD(total[r], {leaf})")]
     for kind in kinds:
         numbers = "\n".join(_compared(name, forest, k, columns, kind) for k in range(len(forest.reads)))
         rows.append(_MODEL_COLUMN.format(**common, G=kind, numbers=numbers, value=value))
-    each = f"    {M}_EACH_LANE u[{at} * {M}_LANES + l] = {name}_forest_{{}}(t + l, {M}_LANES);"
+    each = f"    {name}_forest_{{}}(t, u + {at} * {M}_LANES, {M}_LANES);"
     return _tables(name, forest), "\n".join(rows), {kind: each.format(kind) for kind in kinds}, None
 
 
@@ -101,11 +110,15 @@ def _compared(name: str, forest: FreeForest, k: int, columns: Sequence[Any], kin
 
 
 def _tables(name: str, forest: FreeForest) -> str:
-    """Nodes of all trees one after the other; values of leaves alone, where `children` of a leaf says."""
+    """Nodes of all trees one after the other."""
     leaf = forest.features == LEAF
-    children = np.where(leaf, np.cumsum(leaf) - 1, forest.children)
-    parts = {"roots": forest.roots, "features": forest.features, "thresholds": forest.thresholds}
-    parts |= {"children": children, "values": forest.values[leaf]}
+    parts = {
+        "roots": forest.roots,
+        "features": np.where(leaf, 0, forest.features),
+        "thresholds": forest.thresholds,
+        "children": np.where(leaf, np.arange(len(leaf)), forest.children),
+        "values": forest.values,
+    }
     return "\n".join(table(name, f"forest_{part}", _narrowest(v), v) for part, v in parts.items())
 
 

@@ -89,7 +89,7 @@ def _one_row(name: str, T: str, kind: str, calls: list[tuple[str, int]], forest:
     for i, (call, width) in enumerate(calls):
         lines.append(f"    bad |= {call}_{kind}(t[{i}], u + {start});")
         start += width
-    lines += [f"    u[{start}] = {name}_forest_{kind}(t, 1);"] if forest else []
+    lines += [f"    {name}_forest_{kind}(t, u + {start}, 1);"] if forest else []
     return "\n".join([*lines, "    return bad;", "}", ""])
 
 
