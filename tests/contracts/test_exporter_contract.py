@@ -14,11 +14,14 @@ from monolip.errors import MonolipError
 from monolip.export import ParityReport, to_c
 from monolip.export.c_build import find_compiler
 from tests.certify.fixed_point_networks import random_network, table_network
+from tests.forests import forest_network
 
 # name of the exporter, how to call it, what it writes; add new exporters here
 Exporter = Callable[..., ParityReport]
 EXPORTERS: dict[str, tuple[Exporter, str]] = {"c": (to_c, "model.h")}
 ARITHMETICS = ("float32", "float64", "fixed-point")
+NETWORKS = {"table": table_network, "forest": forest_network}
+CASES = [(name, a, kind) for name in EXPORTERS for a in ARITHMETICS for kind in NETWORKS]
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler: the artefact cannot be run")
 
@@ -30,12 +33,12 @@ class Fitted:
         self.frozen_ = network
 
 
-@pytest.fixture(scope="module", params=[(name, a) for name in EXPORTERS for a in ARITHMETICS], ids="-".join)
+@pytest.fixture(scope="module", params=CASES, ids="-".join)
 def exported(request, tmp_path_factory):
-    name, arithmetic = request.param
+    name, arithmetic, kind = request.param
     exporter, filename = EXPORTERS[name]
     path = tmp_path_factory.mktemp(name) / filename
-    network = table_network(np.random.default_rng(21), "logit")
+    network = NETWORKS[kind](np.random.default_rng(21), "logit")
     return exporter, network, path, exporter(Fitted(network), path, arithmetic=arithmetic)
 
 
