@@ -75,6 +75,13 @@ def test_a_promise_holds_bit_for_bit_beside_any_forest(seed):
     assert np.abs(fixed.link.scores(integers) - before).max() < 1e-4
 
 
+def test_many_trees_leave_room_for_the_rounding_of_each():
+    leaves = np.full(3000, 10.6 / 2**14)
+    forest = FreeForest((1,), ((0, 0),), np.full(3000, LEAF), 0 * leaves, np.zeros(3000, int), leaves, np.arange(3000))
+    fixed = compile_fixed_point(with_forest(plain_network(np.random.default_rng(0)), forest), "narrow", headroom=0)
+    assert certify(fixed).check().startswith("PROVED")
+
+
 def test_the_sum_is_the_network_plus_the_forest():
     rng = np.random.default_rng(0)
     plain, forest, table = plain_network(rng), random_forest(rng), raw_rows(rng, 300)
@@ -168,6 +175,7 @@ STEP = {"reads": (1,), "stands": ((0.0, 0.0),), "features": [0, -1, -1], "thresh
         {"thresholds": [0.5, 1, 0]},
         {"values": [0, np.nan, 0]},
         {"values": [0, np.inf, 0]},
+        {"features": [-1, -1], "thresholds": [0, 0], "children": [0, 0], "values": [1e308, 1e308], "roots": [0, 1]},
         {"values": [1.0, 1.0, 2.0]},
         {"values": ["a", 1, 2]},
         {"roots": []},

@@ -93,6 +93,10 @@ class FreeForest:
         good &= not self.children[~inner].any() and not self.thresholds[~inner].any()
         if not good or not np.isfinite(self.thresholds).all() or not np.isfinite(self.values).all():
             raise StructureError("a node of a forest asks of no column, leads nowhere, or holds no finite number.")
+        if not np.isfinite(self.largest):
+            raise StructureError(
+                "the sum of a forest's leaves is a finite number; got values beyond 1e308; rescale them."
+            )
         led_to = np.sort(np.concatenate([self.roots, self.children[inner], self.children[inner] + 1]))
         if not np.array_equal(led_to, at):
             raise StructureError("every node of a tree is its root or has one parent; got another; grow it again.")

@@ -167,8 +167,11 @@ def _build(
 
 def _rates(frozen: FrozenNetwork, chosen: FixedPointFormat, unit: int, largest: FloatArray) -> FloatArray:
     """Units per unit of every model column: powers of two; in paper form what makes the residual an integer."""
-    room = 2.0 ** (chosen.input_bits - 1) - 2  # the ends of a line move outwards, to whole units
-    rates = np.array([2.0 ** math.floor(math.log2(room / v)) if v > 0 else 1.0 for v in largest.tolist()])
+    room = np.full(len(largest), 2.0 ** (chosen.input_bits - 1) - 2)  # the ends of a line move outwards, to whole units
+    if frozen.inputs is not None and frozen.inputs.forest is not None:
+        room[-1] = max(room[-1] - len(frozen.inputs.forest.roots), 1.0)  # every tree's leaf is rounded
+    pairs = zip(room.tolist(), largest.tolist(), strict=True)
+    rates = np.array([2.0 ** math.floor(math.log2(most / v)) if v > 0 else 1.0 for most, v in pairs])
     for j in range(len(rates)):
         if largest[j] == 0:  # a constant column needs no resolution, and its weights no more than those of mixing rows
             rates[j] = _rate_of_constant(frozen, unit, j)

@@ -30,10 +30,6 @@ from monolip.estimators.stream.source import Source
 __all__ = ["carry_out_stream"]
 
 JUDGED_ROWS = 2**16  # held out at most on average, and as many of the others for the baseline and the remarks
-NO_FOREST = (
-    "--free-forest yes, but there is none: rows held out did not gain by it, or the files hold too many rows (of more "
-    "than a fit reads whole no forest is grown)"
-)
 _WORDS = {
     "leave it out by features=": "leave it out by --drop",
     "is of another random_state": "is of another --seed",
@@ -133,8 +129,6 @@ def _fit(
         raise
     if not interrupted and not model._short_of_time:
         bar.settle(model)
-    if plan.settings.get("free_forest") and not model.free_features_ and not told:
-        told = [NO_FOREST]
     return before, interrupted, told
 
 
