@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.errors import FreezeError
 from monolip.export.c_network import CNetwork
 from monolip.export.c_text import literal, table
 from monolip.free_forest import LEAF, FreeForest
@@ -75,8 +74,6 @@ def forest_functions(
 
     columns: all raw columns of the network. The last of what is returned is a table of whole numbers, of columns alone.
     """
-    if not np.isfinite(float(forest.largest)):
-        raise FreezeError("no sum of a forest's leaves may be infinite; got one that could be; rescale the target.")
     M, exact = name.upper(), layers.shift is not None
     S = layers.number if exact else "double"
     leaf = f"({S}){M}_AT(forest_values)[node[r]]"
