@@ -10,7 +10,7 @@ name. Raw numbers are compared and nothing is computed from them, so every runti
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -97,8 +97,8 @@ class FreeForest:
             raise StructureError(
                 "the sum of a forest's leaves is a finite number; got values beyond 1e308; rescale them."
             )
-        led_to = np.sort(np.concatenate([self.roots, self.children[inner], self.children[inner] + 1]))
-        if not np.array_equal(led_to, at):
+        first = self.children[inner]
+        if not (np.bincount(np.concatenate([self.roots, first, first + 1]), minlength=len(at)) == 1).all():
             raise StructureError("every node of a tree is its root or has one parent; got another; grow it again.")
 
     @cached_property
@@ -158,15 +158,7 @@ class FreeForest:
 
     def in_units(self, rate: float) -> FreeForest:
         """The same trees with integers in their leaves, `rate` for every unit of a value."""
-        return self._with(np.rint(self.values * rate).astype(np.int64))
-
-    def times(self, factor: float) -> FreeForest:
-        """factor * g, each leaf rounded."""
-        return self._with(self.values * factor)
-
-    def _with(self, values: NDArray[Any]) -> FreeForest:
-        rest = (self.features, self.thresholds, self.children)
-        return FreeForest(self.reads, self.stands, *rest, values, self.roots)
+        return replace(self, values=np.rint(self.values * rate).astype(np.int64))
 
     def __reduce__(self) -> tuple[Any, ...]:
         rest = (self.features, self.thresholds, self.children, self.values, self.roots)

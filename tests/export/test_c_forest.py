@@ -157,7 +157,8 @@ def test_a_wrong_walk_is_found_before_a_header_is_written(tmp_path, monkeypatch,
 @pytest.mark.parametrize(("arithmetic", "size"), [("float32", 1e40), ("float64", 1e307)])
 def test_sums_beyond_what_layers_take_are_clamped_as_other_columns(tmp_path, arithmetic, size):
     rng = np.random.default_rng(5)
-    forest = many_thresholds(rng).times(size)
+    forest = many_thresholds(rng)
+    forest = replace(forest, values=size * forest.values)
     made = export(with_forest(plain_network(rng), forest), tmp_path, arithmetic)
     x = rows_of(made.network, rng)
     assert (np.abs(made.network.inputs.evaluate(columns_from_codes(made.network, x[:301]))[:, -1]) > size / 10).any()

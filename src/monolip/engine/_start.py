@@ -14,7 +14,7 @@ from monolip.engine._state import AHEAD, Data, Lanes, State, Stepped
 from monolip.engine._training_layout import BIAS_AT, BIN_STRIDE, BINS_AT, LANES, PAD, WIDTH, TrainingLayout
 from monolip.engine.losses import Loss
 
-__all__ = ["best_constant", "flat_box", "new_state", "start_params"]
+__all__ = ["best_constant", "flat_box", "new_lanes", "new_state", "start_params"]
 
 FloatArray = NDArray[Any]
 
@@ -78,13 +78,11 @@ def new_state(
 ) -> State:  # fmt: skip
     """All the arrays of training, allocated once. box: see `flat_box`. means: (d,), of the columns."""
     size, width, stride, n_bins = layout.size, layout.scratch, int(layout.layers[0, BIN_STRIDE]), len(layout.binned)
-    block, outputs = (width + PAD) * LANES, int(layout.layers[-1, WIDTH])
     own = ("params", "gradient", "lower", "upper", "first_moment", "second_moment", "average", "table", "bin_sums")
+    scratch = _scratch(layout, data, (width + PAD) * LANES)
     arrays = _arena(
-        params.dtype, **dict.fromkeys(own, size), raw=size if signed else 0, means=width + PAD,
-        **dict.fromkeys(("acts", "d", "spare"), block), turned=block + PAD,
-        y=data.y.shape[1] * LANES, weight=outputs * LANES, step=PAD,
-        bin_means=n_bins, moved=stride, base=stride, units=LANES * stride,
+        params.dtype, **dict.fromkeys(own, size), raw=size if signed else 0, means=width + PAD, **scratch, step=PAD,
+        bin_means=n_bins, moved=stride,
     )  # fmt: skip
     for name in ("table", "bin_sums"):  # apart from the slopes as the other arrays are, see `_arena`
         arrays[name] = arrays[name][layout.layers[0, BINS_AT] :][: n_bins * stride]
@@ -96,11 +94,35 @@ def new_state(
     if signed:
         arrays["raw"][:] = arrays["params"]
     stepped = Stepped(**{name: arrays[name] for name in Stepped._fields})
-    whole: dict[str, NDArray[Any]] = {"origin": np.zeros(block, np.int32), "rows": np.zeros(LANES + AHEAD, np.int64)}
-    whole["same"] = np.arange(LANES + AHEAD) % LANES
-    lanes = Lanes(**whole, **{name: arrays[name] for name in Lanes._fields if name not in whole})
+    lanes = _lanes(arrays)
     random = np.array([(2 * seed + 1) * 0x9E3779B97F4A7C15 % 2**64], np.uint64)
     return State(stepped, lanes, arrays["average"], index.copy(), random, np.array([0, len(index), run], np.int64))
+
+
+def new_lanes(layout: TrainingLayout, data: Data) -> Lanes:
+    """Scratch for who only evaluates: the arrays of gradients are empty."""
+    sizes = {**_scratch(layout, data, 0), "acts": (layout.scratch + PAD) * LANES}
+    table = len(layout.binned) * int(layout.layers[0, BIN_STRIDE])
+    return _lanes(_arena(data.x.dtype, **sizes, table=table))
+
+
+def _scratch(layout: TrainingLayout, data: Data, block: int) -> dict[str, int]:
+    """Sizes of what a block of 64 rows needs; block: of one array of activations or gradients."""
+    outputs, stride = int(layout.layers[-1, WIDTH]), int(layout.layers[0, BIN_STRIDE])
+    lanes = {"y": data.y.shape[1] * LANES, "weight": outputs * LANES}
+    return {
+        **dict.fromkeys(("acts", "d", "spare"), block), "turned": block + PAD, **lanes,
+        "base": stride, "units": LANES * stride,
+    }  # fmt: skip
+
+
+def _lanes(arrays: dict[str, FloatArray]) -> Lanes:
+    whole: dict[str, NDArray[Any]] = {
+        "origin": np.zeros(arrays["acts"].size, np.int32),
+        "rows": np.zeros(LANES + AHEAD, np.int64),
+        "same": np.arange(LANES + AHEAD) % LANES,
+    }
+    return Lanes(**whole, **{name: arrays[name] for name in Lanes._fields if name not in whole})
 
 
 def _arena(dtype: np.dtype[Any], **sizes: int) -> dict[str, FloatArray]:

@@ -19,7 +19,7 @@ from monolip.engine._state import Data, Lanes, State
 from monolip.engine._training_layout import BIAS_AT, BIN_STRIDE, BINS_AT, LANES, OUTPUT_AT, WIDTH
 from monolip.engine._updates import put_rates
 
-__all__ = ["run_steps", "total_loss"]
+__all__ = ["outputs_at", "run_steps", "total_loss"]
 
 FloatArray = NDArray[Any]
 Table = NDArray[np.int64]
@@ -110,6 +110,33 @@ def run_steps(
     return True
 
 
+@compiled(fast=True, inner=True)
+def take_rows(index: NDArray[np.int32], start: int, rows: NDArray[np.int64]) -> int:
+    """The next 64 of the rows in `index`, those after them, and how many; where there are fewer they come again."""
+    n = index.size
+    count = min(LANES, n - start)
+    for lane in range(LANES):
+        rows[lane] = index[start + lane % count]
+        rows[LANES + lane] = index[min(start + LANES + lane, n - 1)]
+    return count
+
+
+@compiled(fast=True)
+def outputs_at(
+    data: Data, index: NDArray[np.int32], layers: Table, blocks: Table, params: FloatArray, lanes: Lanes,
+    out: FloatArray,
+) -> None:  # fmt: skip
+    """out (rows, outputs) of the rows of data in `index`, in the layout's order of outputs."""
+    out_at = layers[-1, OUTPUT_AT] * LANES
+    make_table(data, layers, params, lanes)
+    for start in range(0, index.size, LANES):
+        count = take_rows(index, start, lanes.rows)
+        block_forward(data, count, 1.0, layers, blocks, params, lanes)
+        for k in range(out.shape[1]):
+            for lane in range(count):
+                out[start + lane, k] = lanes.acts[out_at + k * LANES + lane]
+
+
 @compiled(fast=True)
 def total_loss(
     data: Data, index: NDArray[np.int32], layers: Table, blocks: Table, params: FloatArray, lanes: Lanes,
@@ -120,10 +147,7 @@ def total_loss(
     outputs = lanes.acts[out_at : out_at + lanes.weight.size]
     make_table(data, layers, params, lanes)
     for start in range(0, n, LANES):
-        count = min(LANES, n - start)
-        for lane in range(LANES):
-            lanes.rows[lane] = index[start + lane % count]
-            lanes.rows[LANES + lane] = index[min(start + LANES + lane, n - 1)]
+        count = take_rows(index, start, lanes.rows)
         block_forward(data, count, 1.0, layers, blocks, params, lanes)
         total += call_value(value, outputs, lanes.y, lanes.weight, parameter)
     return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine._compile import compiled
 from monolip.engine._pointers import call_value
+from monolip.engine._start import new_lanes
+from monolip.engine._state import Lanes
+from monolip.engine._steps import outputs_at
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
 
@@ -19,19 +23,33 @@ FloatArray = NDArray[Any]
 
 
 class JudgedRows:
-    """Rows of a problem that many networks are judged on, unpacked once.
+    """Rows of a problem that many networks are judged on.
 
-    Quick rather than exact: in the problem's precision, by whatever order of operations BLAS likes.
+    Quick rather than exact: in the problem's precision, by the kernels of training.
     """
 
     def __init__(self, problem: Problem, rows: ArrayLike) -> None:
         self.problem, self.places = problem, problem.places(rows)
         self.weight = problem.data.weight[self.places].astype(np.float64)
-        self._x = problem.rows_at(self.places)
 
     def outputs(self, network: NetworkArrays) -> FloatArray:
         """Of a network in convex form, the problem's offsets included: (rows, outputs)."""
-        return self._with_offsets(_after_first(self.products(network), network))
+        problem, layout = self.problem, self.problem.layout
+        if len(network.weights) == 1:
+            f = np.stack([problem.linear(slopes, self.places) for slopes in network.weights[0]], axis=1)
+            return self._with_offsets((f + network.biases[0]).astype(problem.dtype))
+        params = layout.flat(*network[:2], problem.dtype)
+        out = np.empty((len(self.places), len(layout.output_order)), problem.dtype)
+        outputs_at(problem.data, self.places, layout.layers, layout.blocks, params, self._lanes, out)
+        return out if out.shape[1] == 1 else out[:, np.argsort(layout.output_order)]
+
+    @cached_property
+    def _lanes(self) -> Lanes:
+        return new_lanes(self.problem.layout, self.problem.data)
+
+    @cached_property
+    def _x(self) -> FloatArray:
+        return self.problem.rows_at(self.places)
 
     def outputs_without(
         self, network: NetworkArrays, columns: slice | NDArray[np.bool_], orders: Sequence[NDArray[np.int64]],

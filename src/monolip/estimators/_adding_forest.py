@@ -103,8 +103,7 @@ def add_forest(
         if grown is not None:
             names = ", ".join(network.inputs.names[j] for j in places[:3]) + (" ..." if len(places) > 3 else "")
             told = (COPIES.format(grown.copies, names),) if grown.copies and target.groups is None else ()
-            found = with_forest(network, grown.forest.times(target.scale))
-            whole = Whole(found, grown.worth, grown.added, told)
+            whole = Whole(with_forest(network, grown.forest), grown.worth, grown.added, told)
     return whole
 
 

@@ -74,12 +74,12 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         for words in fitted.whole.told:
             warnings.warn(words, stacklevel=3)
         predictor = Predictor(fitted.whole.network)
-        for sentence in contradicted(predictor, table, target, named_class(self, classes)):
+        for sentence in contradicted(predictor, table, target, named_class(self, classes), fitted.outputs):
             warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
         if fitted.short_of_time and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
         # only a warm start needs the members as trained
-        self._fitted: Fitted | None = fitted if self.warm_start else None
+        self._fitted: Fitted | None = replace(fitted, outputs=None) if self.warm_start else None
         self._fitted_on = same
         self._adopt(fitted.whole.network, schema, predictor)
         self._n_trained, self._short_of_time = len(fitted.arrays), fitted.short_of_time

@@ -29,8 +29,9 @@ MANY_COPIES = 0.1  # of the rows
 
 @dataclass(frozen=True)
 class Grown:
-    """forest: in the units of training. worth: of it, on rows held out. added: (n,) what trees that had not learned
-    from them added to rows held out, 0 for others. copies: part of the rows, 0 where they are few."""
+    """forest: in the user's units. worth: of it, on rows held out. added: (n,) what trees that had not learned from
+    them added to rows held out, in the units of training, 0 for others. copies: part of the rows, 0 where they are
+    few."""
 
     forest: FreeForest
     worth: Worth
@@ -59,7 +60,8 @@ def grow_free_forest(
     trees = growth.trees(free, rows, rest, weight, growth.n_trees)
     copies = free.copies(*(_in_order(part, rows) for part in (np.round(f, 5), rest)))
     few = 0.0 if copies <= MANY_COPIES else copies
-    return Grown(free.forest(trees, worth.share), worth, None if added is None else worth.share * added, few)
+    forest = free.forest(trees, worth.share * target.scale)
+    return Grown(forest, worth, None if added is None else worth.share * added, few)
 
 
 def judged(parts: Iterable[Part], left: Leftover, free: FreeRows, growth: Growth) -> tuple[Worth, FloatArray]:
