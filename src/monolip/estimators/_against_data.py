@@ -28,7 +28,7 @@ from monolip.raw_slopes import features_with_slopes
 
 __all__ = ["against_the_data", "contradicted"]
 
-FEWEST, MOST = 20, 2048  # rows; of more, some are looked at: a fit must not wait for this
+FEWEST, MOST = 20, 1024  # rows; of more, some are looked at: a fit must not wait for this
 CLEAR = 4.0  # of z: a column of noise gets there once in thirty thousand
 LITTLE = 0.01  # of the spread of scores: what a feature may move at most, over its own spread, to count as flat
 WIDEST = {"identity": 4.0, "log": 10.0, "logit": 10.0, "softmax": 10.0}  # spread of scores, in units of the target
