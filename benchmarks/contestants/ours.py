@@ -53,3 +53,5 @@ def warm_up() -> None:
     for classes in (False, True):
         target = (y > 0).astype(int) if classes else y
         fit_ours(Task(X, target, {"a": 1}, classes, 0), {})(X)
+    jumps = X["a"].to_numpy() + np.floor(8 * X["b"].to_numpy()) % 2
+    fit_ours(Task(X, jumps, {"a": 1}, False, 0), {"free_forest": True})(X)

@@ -11,7 +11,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from monolip.errors import FrozenFileError, InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_forest
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_forest, _forest, _forest_worth
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._tables import read_table
 
@@ -374,3 +374,16 @@ def test_a_stream_of_few_rows_is_a_fit_with_its_forest(rng, tmp_path):
     stream.predict_stream(tmp_path / "t.parquet", tmp_path / "p.parquet")
     found = parquet.read_table(tmp_path / "p.parquet")["prediction"].to_numpy()
     assert found.tobytes() == model.predict(X).tobytes()
+
+
+def test_tables_without_promise_are_judged_by_few_trees_only(rng, monkeypatch):
+    X = rng.normal(size=(3000, 4))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=3000)  # networks gain much, trees nothing
+    grown = []
+    original = _forest.grow_trees
+    monkeypatch.setattr(_forest, "grow_trees", lambda *given: grown.append(len(given[3])) or original(*given))
+    model = MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0).fit(X, y)
+    assert model.free_features_ == ()
+    assert grown == [_forest_worth.SCOUTS]
+    MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0, free_forest=True).fit(X, y)
+    assert grown[1:] == [_forest_worth.JUDGES]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from monolip.estimators._targets import Target
 
-__all__ = ["Leftover", "Worth", "is_hopeless", "worth_of"]
+__all__ = ["SHARES", "Leftover", "Worth", "is_hopeless", "worth_of"]
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
