@@ -13,6 +13,7 @@ import contextlib
 import math
 import os
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -76,6 +77,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "no early end of noise": ({}, [(_misfit.Misfit, "is_noise", lambda _: False)]),
     "no longer paths": ({}, [(_fitting, "FURTHER", 0)]),
     "the strength of the lowest loss": ({}, [(_climber, "SURE", 0.0)]),
+    "no forest": ({"free_forest": False}, []),
+    "any forest": ({"free_forest": True}, []),
     "width 16": ({"hidden_layer_sizes": (16, 16)}, []),
     "width 128": ({"hidden_layer_sizes": (128, 128)}, []),
     "one hidden layer": ({"hidden_layer_sizes": (32,)}, []),
@@ -104,7 +107,9 @@ def _fit(variant: str, X: Any, y: Any, test: Any, facts: dict[str, Any], seed: i
     model = kind(monotonic_cst=facts["monotonic_cst"], random_state=seed, **parameters)
     with _changed(constants):
         begun = time.perf_counter()
-        model.fit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # copies of rows, and tables without a free feature
+            model.fit(X, y)
         seconds = time.perf_counter() - begun
     if classes:
         return log_loss(test[1], np.clip(model.predict_proba(test[0])[:, 1], 1e-6, 1 - 1e-6)), seconds

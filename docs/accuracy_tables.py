@@ -196,8 +196,7 @@ def presets(accuracy: dict[str, Any], fit_time: dict[str, Any], table: Table) ->
         own = overall[name]["ours_over_it"]  # the default's error over this one's
         best = max(overall[n]["ours_over_it"] for n in trees) / own
         given = (who[name]["search"] or {}).get("options", {})
-        options = ", ".join(f"{k}={tuple(v) if isinstance(v, list) else v}" for k, v in given.items() if k != "forest")
-        options += "WithFreeForest" if given.get("forest") else ""
+        options = ", ".join(f"{k}={tuple(v) if isinstance(v, list) else v}" for k, v in given.items())
         rows.append(
             (
                 who[name]["label"], f"`{options}`" if options else "none", f"{overall[name]['mean_rank']:.2f}",
@@ -208,8 +207,8 @@ def presets(accuracy: dict[str, Any], fit_time: dict[str, Any], table: Table) ->
     return f"""## Faster, or more accurate
 
 The same data sets and folds as above. Errors: geometric means; the best trees are those of the lowest error, after
-their search. Time: a whole fit over one LightGBM fit without search (median over data sets, one thread). With a
-[forest](howto/free_forest.md) features without a promise have no slope bounds.
+their search. Time: a whole fit over one LightGBM fit without search (median over data sets, one thread). Where a
+[forest](howto/free_forest.md) is added, the features it reads have no slope bounds.
 
 {table(head, rows)}"""
 
