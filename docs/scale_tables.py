@@ -121,6 +121,31 @@ def _disk(r: dict[str, Any]) -> str:
     return f"{said} That is {times:.1f} times as long as the disk needs: {bound} set the pace."
 
 
+def scale_cores(data: dict[str, Any]) -> str:
+    """Seconds by threads, and what pyarrow and the disk alone take."""
+    found = data["results"]
+    by = {(run["threads"], run["exact"]): run for run in found["runs"]}
+    threads = sorted({count for count, _ in by})
+    rows = [
+        (count, *(f"{by[count, exact]['seconds']:.1f} s, {_rate(found, by[count, exact])}" for exact in (False, True)))
+        for count in threads
+    ]
+    made = table(["threads", "floats", "`exact=True`"], rows)
+    best = min(run["seconds"] for run in found["runs"])
+    return (
+        f"{made}\n\n`{data['command']}` on {data['machine']['cores']} cores ({data['machine']['processor']}), "
+        f"{found['rows']:,} rows the page cache had forgotten: one thread of pyarrow alone takes "
+        f"{found['copy_seconds']:.1f} s, the disk alone {found['disk_seconds']:.1f} s "
+        f"({found['megabytes'] / found['disk_seconds']:,.0f} MB/s). At its fastest `predict_stream` takes "
+        f"{best / found['copy_seconds']:.2f} times as long as the former and {best / found['disk_seconds']:.1f} times as "
+        "long as the latter."
+    )
+
+
+def _rate(found: dict[str, Any], run: dict[str, Any]) -> str:
+    return f"{found['megabytes'] / run['seconds']:,.0f} MB/s"
+
+
 def fixed_point(data: dict[str, Any]) -> str:
     """What integers cost, in words: the smallest and the largest change of a test error."""
     found = data["results"]
@@ -158,6 +183,7 @@ BLOCKS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "gpu_widths": ("howto/gpu.md", "gpu_training", gpu_widths),
     "search_rate": ("howto/search.md", "search_rate", search_rate),
     "scale": ("streaming.md", "scale", scale),
+    "scale_cores": ("streaming.md", "scale_cores", scale_cores),
     "fixed_point": ("fixed_point.md", "fixed_point", fixed_point),
     "ray_scaling": ("howto/distributed.md", "ray_scaling", ray_scaling),
 }
