@@ -137,8 +137,8 @@ def scale_cores(data: dict[str, Any]) -> str:
         f"{found['rows']:,} rows the page cache had forgotten: one thread of pyarrow alone takes "
         f"{found['copy_seconds']:.1f} s, the disk alone {found['disk_seconds']:.1f} s "
         f"({found['megabytes'] / found['disk_seconds']:,.0f} MB/s). At its fastest `predict_stream` takes "
-        f"{best / found['copy_seconds']:.2f} times as long as the former and {best / found['disk_seconds']:.1f} times as "
-        "long as the latter."
+        f"{best / found['copy_seconds']:.2f} times as long as the former and "
+        f"{best / found['disk_seconds']:.1f} times as long as the latter."
     )
 
 
