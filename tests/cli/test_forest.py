@@ -208,6 +208,14 @@ def test_report_and_compare_take_such_a_model(folder: Path, line: Line, tmp_path
     assert line("compare", folder / "d.csv", *FIT, *rivals, "--free-forest", "no", "--json").data["forests"] == 0
 
 
+def test_compare_keeps_groups_together(folder: Path, line: Line):
+    given = ("compare", folder / "d.csv", *FIT, "--folds", 2, "--with", "HistGradientBoosting", "--members", 1)
+    done = line(*given, "--groups", "city")
+    assert done.code == 0
+    assert "2 folds that keep rows of one 'city' together" in done.out
+    assert line(*given, "--groups", "price").code == Exit.INPUT  # the target
+
+
 def test_a_fit_that_crashed_goes_on_to_the_same_forest(folder: Path, line: Line, tmp_path: Path, monkeypatch):
     base = ("fit", folder / "d.csv", *FIT, "--free-forest", "yes")
     whole, train, done = line(*base, "-o", tmp_path / "whole", "--json").data, _training.train, []

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from monolip.errors import InputError, MissingExtraError
-from monolip.report import comparing, comparing_models
+from monolip.report import comparing, comparing_folds, comparing_models
 from monolip.report.comparing import compare
-from monolip.report.comparing_models import PEERS, USUAL, read_matrix
+from monolip.report.comparing_models import PEERS, USUAL, Lesson, read_matrix
 from monolip.report.comparing_scores import scores_of
 
 arrow = pytest.importorskip("pyarrow")
@@ -64,7 +64,7 @@ def test_trees_get_the_same_directions_and_keep_them(name):
     assert matrix.codes == (2,)
     assert np.isnan(matrix.x[:, 2]).sum() == sum(v is None for v in X["c"].to_pylist())
     codes = (y > 0).astype(np.int64)
-    predict = PEERS[name](matrix, np.arange(len(y)), codes, None, 2, 0, 1)
+    predict = PEERS[name](Lesson(matrix, np.arange(len(y)), codes, None, 2, 0, 1))
     rows = np.repeat(matrix.x[:1], 50, axis=0)
     rows[:, 0] = np.linspace(-3, 3, 50)
     found = np.asarray(predict(rows))
@@ -78,8 +78,8 @@ def test_no_model_sees_the_rows_it_is_judged_on(monkeypatch):
     X, y = table()
     seen: list[set[float]] = []
 
-    def parrot(m, rows, target, weight, classes, seed, threads):
-        known = {tuple(row[:2]) for row in m.x[rows]}
+    def parrot(lesson):
+        known = {tuple(row[:2]) for row in lesson.matrix.x[lesson.rows]}
         seen.append(known)
         return lambda x: np.array([float(tuple(row[:2]) in known) for row in x])
 
@@ -141,3 +141,49 @@ def test_scores_that_are_not_perfect_are_not_printed_so():
     assert found.cells[1][1].startswith("0.999991 ±")
     scores["monolip"]["R2"][:] = 1.0
     assert found.cells[1][1] == "1 ±0"
+
+
+def copies(n: int = 60, times: int = 4, seed: int = 0):
+    """Every row some times, with an answer that only knowing its copies tells."""
+    rng = np.random.default_rng(seed)
+    a, b = np.repeat(rng.normal(size=(2, n)), times, axis=1)
+    return arrow.table({"a": a, "b": b}), np.repeat(rng.normal(size=n), times), np.repeat(np.arange(n), times)
+
+
+def test_rows_of_one_group_are_never_torn_apart():
+    X, y, groups = copies()
+    for target, classes in ((y, False), ((y > 0).astype(int), True)):
+        folds = comparing_folds.folds_of(target, classes, 3, 0, groups)
+        assert np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(len(y)))
+        for train, test in folds:
+            assert not np.isin(groups[test], groups[train]).any()
+            assert len(train) + len(test) == len(y)
+    lesson = Lesson(read_matrix(X, None, ()), np.arange(len(y)), y, None, 0, 0, 1, groups)
+    learn, watch = lesson.inner()
+    assert not np.isin(watch[0][:, 0], learn[0][:, 0]).any()  # every group has an `a` of its own
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_copies_in_one_fold_say_what_copies_in_many_hide(name):
+    if comparing_models.missing_package(name, True):
+        pytest.skip(f"{name} is not installed, or too old for it")
+    X, y, groups = copies()
+    torn, whole = (
+        compare(
+            X, y, {"a": 1}, classification=False, n_folds=2, models=[name], groups=given, parameters={"max_iter": 5}
+        )
+        for given in (None, groups)
+    )
+    assert whole.mean(name, "RMSE")[0] > 0.9 * y.std()  # there is nothing to learn
+    assert torn.mean(name, "RMSE")[0] < whole.mean(name, "RMSE")[0]
+
+
+def test_folds_that_groups_do_not_allow_are_refused():
+    X, y, groups = copies()
+    with pytest.raises(InputError, match="5 folds for 2 groups; use fewer"):
+        compare(X, y, classification=False, groups=np.arange(len(y)) % 2, models=["HistGradientBoosting"])
+    with pytest.raises(InputError, match="a name for each row; got 3"):
+        compare(X, y, classification=False, groups=[1, 2, 3], models=["HistGradientBoosting"])
+    rare = (groups == 0).astype(int)  # a class that lives in one group
+    with pytest.raises(InputError, match="rows of every class to learn from"):
+        compare(X, rare, classification=True, n_folds=2, groups=groups, models=["HistGradientBoosting"])

@@ -37,6 +37,7 @@ _MODELS = ("LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost")
 @data_argument
 @column_option("--target", "-t", text="The column to predict.", required=True)
 @constraint_options
+@column_option("--groups", text="Rows of one value belong together (a customer): in one fold, held out together.")
 @click.option(
     "--with",
     "models",
@@ -68,8 +69,8 @@ def command(**options: Any) -> int:
     path = the_data(options["table"], options["data"])
     plan = FitPlan(
         data=path, output=path, certificate=path, promises=promises_of(options), split=0.0,
-        reading=reading_of(options),
-        **{name: options[name] for name in ("target", "positive", "features", "drop", "weight", "task", "seed")},
+        reading=reading_of(options), seed=options["seed"],
+        **{name: options[name] for name in ("target", "positive", "features", "drop", "weight", "groups", "task")},
     )  # fmt: skip
     require_place(options["output"], reads=[path, options["constraints"]], streams=True)
     prepared = prepare(plan)
@@ -90,7 +91,7 @@ def command(**options: Any) -> int:
         found = compare(
             rows.X, rows.y, prepared.monotonic_cst, classification=prepared.labels is not None,
             n_folds=options["folds"], seed=options["seed"], models=options["models"] or None, parameters=parameters,
-            categorical=[*constraints.categorical, *constraints.ordered], weight=rows.weight,
+            categorical=[*constraints.categorical, *constraints.ordered], weight=rows.weight, groups=rows.groups,
             n_threads=options["threads"], on_progress=None if quiet else _progress,
         )  # fmt: skip
     if not quiet:
@@ -110,6 +111,10 @@ def _progress(done: int, total: int, what: str) -> None:
     sys.stderr.flush()
 
 
+def _whole(options: dict[str, Any]) -> str:
+    return "" if options["groups"] is None else f" that keep rows of one {options['groups']!r} together"
+
+
 def _answer(options: dict[str, Any], prepared: Any, found: Any) -> Answer:
     table = {
         name: {
@@ -118,14 +123,14 @@ def _answer(options: dict[str, Any], prepared: Any, found: Any) -> Answer:
         for name, scores in found.scores.items()
     }
     data = {"rows": found.n_rows, "folds": options["folds"], "models": table, "missing": found.missing}
+    data["groups"] = options["groups"]
     data |= {
         "forests": found.forests,
         "fit_seconds": {name: float(times.mean()) for name, times in found.seconds.items()},
     }
     answer = Answer(data | {"same_constraints": found.constrained, "monotonic_cst": str(prepared.monotonic_cst)})
-    answer.line(
-        f"{options['target']!r}, {found.n_rows:,} rows, {options['folds']} folds, seed {options['seed']}"
-    ).line()
+    folds = f"{options['folds']} folds{_whole(options)}, seed {options['seed']}"
+    answer.line(f"{options['target']!r}, {found.n_rows:,} rows, {folds}").line()
     answer.table("Means over folds ± standard error, on rows that were held out", found.cells)
     metric = "RMSE" if prepared.labels is None else "log loss"
     for name in list(found.scores)[1:]:

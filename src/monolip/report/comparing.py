@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError, MissingExtraError
-from monolip.report.comparing_models import PEERS, USUAL, Matrix, missing_package, read_matrix
+from monolip.estimators._groups import read_groups
+from monolip.report.comparing_folds import folds_of
+from monolip.report.comparing_models import PEERS, USUAL, Lesson, missing_package, read_matrix
 from monolip.report.comparing_scores import scores_of
 from monolip.rounding import score_text
 
@@ -58,7 +60,7 @@ class Comparison:
 def compare(
     X: Any, y: Any, monotonic_cst: Mapping[str, Any] | None = None, *, classification: bool, n_folds: int = 5,
     seed: int = 0, models: Sequence[str] | None = None, categorical: Sequence[str] = (),
-    parameters: Mapping[str, Any] | None = None, weight: Any = None, n_threads: int = 1,
+    parameters: Mapping[str, Any] | None = None, weight: Any = None, groups: Any = None, n_threads: int = 1,
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> Comparison:  # fmt: skip
     """Cross-validation: every model fits the same part of the rows, stops on rows inside it, and is judged on the rest.
@@ -70,6 +72,7 @@ def compare(
         models: of LightGBM, XGBoost, HistGradientBoosting, CatBoost; None: the first three. Those not installed are
             named in `missing`; where nobody that was named is installed, that is an error.
         categorical: names of columns that are categories. parameters: further ones of our estimator.
+        groups: (n,), names of groups of rows that are never torn apart, by folds or by what a model stops on.
         on_progress: called with (done, total, what) before every fit.
     """
     asked = list(USUAL) if models is None else list(models)
@@ -78,7 +81,8 @@ def compare(
         raise InputError(f"monolip is compared with {', '.join(PEERS)}; got {unknown[0]!r}; choose among them.")
     labels, target = _target(y, classification)
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
-    absent = {name: line for name in asked if (line := missing_package(name)) is not None}
+    groups = read_groups(groups, len(target))
+    absent = {name: line for name in asked if (line := missing_package(name, groups is not None)) is not None}
     if models is not None and asked and len(absent) == len(asked):  # a comparison with nobody
         packages = [line.removeprefix("pip install ") for line in absent.values()]
         raise MissingExtraError(" and ".join(absent), "", f"pip install {' '.join(packages)}")
@@ -88,7 +92,7 @@ def compare(
     matrix = read_matrix(frame, plain, categorical)
     scores: dict[str, dict[str, list[float]]] = {name: {} for name in names}
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    folds, forests = _folds(target, labels, n_folds, seed), 0
+    folds, forests = folds_of(target, labels is not None, n_folds, seed, groups), 0
     for number, (train, test) in enumerate(folds):
         for at, name in enumerate(names):
             if on_progress is not None:
@@ -101,10 +105,11 @@ def compare(
                     "random_state": seed,
                     "n_jobs": n_threads,
                 }
-                found, has_forest = _ours(frame, y, train, test, weight, classification, options)
+                found, has_forest = _ours(frame, y, train, test, weight, groups, classification, options)
                 forests += has_forest
             else:
-                found = _peer(name, matrix, target, train, test, weight, labels, seed, n_threads)
+                lesson = Lesson(matrix, train, target[train], weight, len(labels or ()), seed, n_threads, groups)
+                found = _peer(name, lesson, test)
             seconds[name].append(time.perf_counter() - begun)
             own = None if weight is None else weight[test]
             for metric, value in scores_of(np.asarray(y)[test], found, labels, own).items():
@@ -129,19 +134,6 @@ def _target(y: Any, classification: bool) -> tuple[list[Any] | None, NDArray[Any
     return labels.tolist(), codes
 
 
-def _folds(target: NDArray[Any], labels: Any, n_folds: int, seed: int) -> list[tuple[Any, Any]]:
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    most = len(target) // 10 if labels is None else int(np.bincount(target).min())
-    if not 2 <= n_folds <= most:
-        what = "rows of every class" if labels is not None else "times ten rows"
-        raise InputError(
-            f"folds are at least 2, and at most as many as {what}; got {n_folds} folds for {most}; change it."
-        )
-    kind = KFold if labels is None else StratifiedKFold
-    return list(kind(n_folds, shuffle=True, random_state=seed).split(target, target))
-
-
 def _second_class(monotonic_cst: Mapping[str, Any] | None, labels: list[Any] | None) -> dict[str, int] | None:
     """Directions of the second class's score, which is what trees of two classes constrain; None with more classes."""
     if monotonic_cst is None or (labels is not None and len(labels) > 2):
@@ -156,24 +148,21 @@ def _second_class(monotonic_cst: Mapping[str, Any] | None, labels: list[Any] | N
 
 
 def _ours(
-    frame: Any, y: Any, train: Any, test: Any, weight: Any, classification: bool, options: dict[str, Any]
+    frame: Any, y: Any, train: Any, test: Any, weight: Any, groups: Any, classification: bool, options: dict[str, Any]
 ) -> tuple[NDArray[Any], bool]:
     """What it predicts, and whether it has a forest."""
     from monolip.estimators import MonotonicClassifier, MonotonicRegressor
 
-    own = None if weight is None else weight[train]
+    own = {name: of[train] for name, of in (("sample_weight", weight), ("groups", groups)) if of is not None}
     kind = MonotonicClassifier if classification else MonotonicRegressor
     model: Any = kind(**options)
-    model.fit(frame[train.tolist()].to_native(), np.asarray(y)[train], sample_weight=own)
+    model.fit(frame[train.tolist()].to_native(), np.asarray(y)[train], **own)
     rows = frame[test.tolist()].to_native()
     found = np.asarray(model.predict_proba(rows) if classification else model.predict(rows))
     return found, bool(model.free_features_)
 
 
-def _peer(
-    name: str, matrix: Matrix, target: Any, train: Any, test: Any, weight: Any, labels: Any, seed: int, n_threads: int
-) -> NDArray[Any]:  # fmt: skip
-    classes = 0 if labels is None else len(labels)
-    predict = PEERS[name](matrix, train, target[train], weight, classes, seed, n_threads)
-    found = np.asarray(predict(matrix.x[test]), dtype=np.float64)
-    return np.column_stack([1 - found, found]) if classes == 2 and found.ndim == 1 else found
+def _peer(name: str, lesson: Lesson, test: Any) -> NDArray[Any]:
+    predict = PEERS[name](lesson)
+    found = np.asarray(predict(lesson.matrix.x[test]), dtype=np.float64)
+    return np.column_stack([1 - found, found]) if lesson.classes == 2 and found.ndim == 1 else found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from inspect import signature
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from monolip.estimators._tables import read_table
 
-__all__ = ["PEERS", "USUAL", "Matrix", "missing_package", "read_matrix"]
+__all__ = ["PEERS", "USUAL", "Lesson", "Matrix", "missing_package", "read_matrix"]
 
 FloatArray = NDArray[np.float64]
 Part = tuple[FloatArray, NDArray[Any], FloatArray | None]
@@ -33,8 +34,9 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class _Lesson:
-    """What a peer learns: the answers y of some rows of a matrix. weight: of all rows. classes: 0 for a regression."""
+class Lesson:
+    """What a peer learns: the answers y of some rows of a matrix. weight, groups: of all rows. classes: 0 for a
+    regression."""
 
     matrix: Matrix
     rows: NDArray[np.int64]
@@ -43,12 +45,19 @@ class _Lesson:
     classes: int
     seed: int
     threads: int
+    groups: NDArray[np.int64] | None = None
 
     def inner(self) -> tuple[Part, Part]:
-        """To learn from and to stop on; with an equal share of every class where there are enough of each."""
-        from sklearn.model_selection import train_test_split
+        """To learn from and to stop on; with an equal share of every class where there are enough of each, or whole
+        groups."""
+        from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
         y, seed = self.y, self.seed
+        own = None if self.groups is None else self.groups[self.rows]
+        if own is not None and own.min() < own.max():  # of a single group there is nothing to hold out but rows
+            splitter = GroupShuffleSplit(1, test_size=INNER, random_state=seed)
+            learn, watch = next(iter(splitter.split(y, groups=own)))
+            return self.part(learn), self.part(watch)
         enough = self.classes and np.bincount(y.astype(np.int64)).min() >= 2 and len(y) * INNER >= self.classes
         even = y if enough else None
         learn, watch = train_test_split(np.arange(len(y)), test_size=INNER, random_state=seed, stratify=even)
@@ -81,18 +90,26 @@ def read_matrix(X: Any, monotonic_cst: Mapping[str, Any] | None, categorical: Se
     return Matrix(np.column_stack(columns), table.names, tuple(codes), tuple(signs))
 
 
-def missing_package(name: str) -> str | None:
-    """The line that installs what a peer needs, where it is not installed."""
+def missing_package(name: str, groups: bool = False) -> str | None:
+    """The line that installs what a peer needs, where it is not installed. groups: to stop on whole ones."""
+    if groups and name == "HistGradientBoosting" and not _takes_own_rows():
+        return 'pip install "scikit-learn>=1.7"'
     package = {"LightGBM": "lightgbm", "XGBoost": "xgboost", "CatBoost": "catboost"}.get(name)
     if package is None or find_spec(package) is not None:
         return None
     return f"pip install {package}"
 
 
-def _lightgbm(*given: Any) -> Predict:
+def _takes_own_rows() -> bool:
+    """Whether scikit-learn's trees can be told the rows they stop on."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    return "X_val" in signature(HistGradientBoostingRegressor.fit).parameters
+
+
+def _lightgbm(lesson: Lesson) -> Predict:
     import lightgbm
 
-    lesson = _Lesson(*given)
     m, classes = lesson.matrix, lesson.classes
     objective = {0: "regression", 2: "binary"}.get(classes, "multiclass")
     settings: dict[str, Any] = {"objective": objective, "learning_rate": RATE, "seed": lesson.seed}
@@ -111,10 +128,9 @@ def _lightgbm(*given: Any) -> Predict:
     return lambda x: booster.predict(x, num_iteration=booster.best_iteration)
 
 
-def _xgboost(*given: Any) -> Predict:
+def _xgboost(lesson: Lesson) -> Predict:
     import xgboost
 
-    lesson = _Lesson(*given)
     m, classes = lesson.matrix, lesson.classes
     objective = {0: "reg:squarederror", 2: "binary:logistic"}.get(classes, "multi:softprob")
     settings: dict[str, Any] = {"objective": objective, "eta": RATE, "seed": lesson.seed}
@@ -135,10 +151,9 @@ def _xgboost(*given: Any) -> Predict:
     return lambda x: booster.predict(data(x), iteration_range=(0, booster.best_iteration + 1))
 
 
-def _hist_gradient(*given: Any) -> Predict:
+def _hist_gradient(lesson: Lesson) -> Predict:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    lesson = _Lesson(*given)
     m, classes = lesson.matrix, lesson.classes
     few = [j for j in m.codes if np.nanmax(m.x[:, j], initial=0) < 255]  # its limit; others are read as numbers
     settings: dict[str, Any] = {"learning_rate": RATE, "max_iter": ROUNDS, "n_iter_no_change": PATIENCE}
@@ -146,14 +161,17 @@ def _hist_gradient(*given: Any) -> Predict:
     settings |= {"categorical_features": few or None, "monotonic_cst": None if classes > 2 else list(m.signs)}
     kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     x, y, weight = lesson.part()
-    model = kind(**settings).fit(x, y, sample_weight=weight)
+    own: dict[str, Any] = {}
+    if lesson.groups is not None:
+        (x, y, weight), watch = lesson.inner()
+        own = dict(zip(("X_val", "y_val", "sample_weight_val"), watch, strict=True))
+    model = kind(**settings).fit(x, y, sample_weight=weight, **own)
     return model.predict_proba if classes else model.predict  # type: ignore[no-any-return]
 
 
-def _catboost(*given: Any) -> Predict:
+def _catboost(lesson: Lesson) -> Predict:
     import catboost
 
-    lesson = _Lesson(*given)
     m, classes = lesson.matrix, lesson.classes
     settings: dict[str, Any] = {"iterations": ROUNDS, "learning_rate": RATE, "early_stopping_rounds": PATIENCE}
     settings |= {"random_seed": lesson.seed, "thread_count": lesson.threads}
@@ -174,8 +192,7 @@ def _catboost(*given: Any) -> Predict:
     return lambda x: model.predict_proba(data(x)) if classes else model.predict(data(x))
 
 
-# each is called with (matrix, rows, y, weight, classes, seed, threads), the fields of a lesson
-PEERS: dict[str, Callable[..., Predict]] = {
+PEERS: dict[str, Callable[[Lesson], Predict]] = {
     "LightGBM": _lightgbm,
     "XGBoost": _xgboost,
     "HistGradientBoosting": _hist_gradient,
