@@ -310,3 +310,19 @@ def test_a_real_onnx_file_is_audited_by_onnxruntime(tmp_path, direction, rng):
     to_onnx(model, path, arithmetic="float64", in_order=True)
     report = audit(str(path), X, [direction, 0], max_evaluations=5000)
     assert bool(len(report.counterexamples)) is (direction == -1)
+
+
+def test_a_missing_string_reaches_onnx_as_missing(tmp_path, rng):
+    pytest.importorskip("onnxruntime")
+    pd = pytest.importorskip("pandas")
+    from monolip import MonotonicRegressor
+    from monolip.certify.audit_onnx import onnx_scores, open_session
+    from monolip.export import to_onnx
+
+    city = rng.choice(["a", "b", None], 300)
+    X = pd.DataFrame({"dose": rng.normal(size=300), "city": city})
+    y = X["dose"] + np.where(city == "a", 2.0, np.where(city == "b", -1.0, 5.0))  # None is what it is, not unseen
+    model = MonotonicRegressor(monotonic_cst={"dose": 1}, max_iter=3, random_state=0).fit(X, y)
+    to_onnx(model, tmp_path / "m.onnx", arithmetic="float64", in_order=True)
+    found = onnx_scores(open_session(tmp_path / "m.onnx"), X)
+    assert np.array_equal(found.ravel(), model.predict(X))

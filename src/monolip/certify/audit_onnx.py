@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError, MissingExtraError
+from monolip.input_columns import is_missing
 from monolip.sealed_file import named_path
 
 __all__ = ["as_numbers", "onnx_scores", "open_session", "session_of"]
@@ -59,10 +60,16 @@ def _by_column(inputs: Any, native: Any) -> dict[str, Any]:
     kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}
     feed: dict[str, Any] = {}
     for k, entry in enumerate(inputs):
-        column = frame[entry.name].to_numpy() if isinstance(frame, nw.DataFrame) else native[:, k]
-        kind = kinds.get(entry.type, np.object_)
-        feed[entry.name] = np.asarray(column).astype(kind).reshape(-1, 1)
+        column = np.asarray(frame[entry.name].to_numpy() if isinstance(frame, nw.DataFrame) else native[:, k])
+        if entry.type == "tensor(string)":
+            column = _texts(column)
+        feed[entry.name] = column.astype(kinds.get(entry.type, np.object_)).reshape(-1, 1)
     return feed
+
+
+def _texts(column: NDArray[Any]) -> NDArray[Any]:
+    """ONNX has no missing string: the empty one stands for it. None as it is would be read as the word None."""
+    return np.array(["" if is_missing(value) else str(value) for value in column.tolist()], dtype=object)
 
 
 def as_numbers(found: Any) -> NDArray[Any]:
