@@ -291,11 +291,12 @@ def _name(figure: Any, axes: Any, points: dict[str, tuple[float, float]]) -> Non
         at = axes.transData.inverted().transform((left - 4, marks[name][1]))[0], 0.93 - 0.035 * place
         line = {"arrowstyle": "-", "lw": 0.5, "color": "#999999", "relpos": (1.0, 0.5), "shrinkA": 1, "shrinkB": 3}
         axes.annotate(name.replace("_", " "), points[name], at, fontsize=6.5, ha="right", va="center", arrowprops=line)
-    for name in set(points) - crowd:
-        below = points[name][1] < 1.0  # away from the line at 1
+    edge = figure.bbox.x0 + 0.85 * figure.bbox.width
+    for name in set(points) - crowd:  # on the side that no line comes from
+        inside = bool(marks[name][0] < edge)
         axes.annotate(
-            name.replace("_", " "), points[name], (0, -10 if below else 6), textcoords="offset points", fontsize=6.5,
-            ha="center",
+            name.replace("_", " "), points[name], (6 if inside else -6, 0), textcoords="offset points", fontsize=6.5,
+            ha="left" if inside else "right", va="center",
         )  # fmt: skip
 
 
