@@ -267,3 +267,25 @@ def test_forged_certificates_of_integers_are_rejected(tmp_path, capsys):
         change(forged)
         assert verdict(forged) == 1
         assert "REJECTED" in capsys.readouterr().out
+
+
+def test_a_tree_as_deep_as_a_chain_is_refused():
+    """Runtimes that go down by recursion would crash: 20,000 steps are too many for one of them."""
+
+    def chain(depth: int) -> FreeForest:
+        at = np.arange(2 * depth + 1)
+        inner = (at % 2 == 0) & (at < 2 * depth)
+        features, children = np.where(inner, 0, LEAF), np.where(inner, at + 1, 0)
+        return FreeForest(
+            (0,), ((0.0, 0.0),), features, np.where(inner, at, 0.0), children, np.where(inner, 0.0, 1.0), [0]
+        )
+
+    assert chain(1000).evaluate(np.array([[1e9]])) == 1.0
+    with pytest.raises(StructureError, match="at most 4096 steps"):
+        chain(20_000)
+
+
+def test_numbers_that_no_float_holds_are_told():
+    for stands, threshold, roots in (((10**400, 0.0), 1.0, [0]), ((0.0, 0.0), 10**400, [0]), ((0.0, 0.0), 1.0, 0)):
+        with pytest.raises(StructureError):
+            FreeForest((0,), (stands,), [0, LEAF, LEAF], [threshold, 0, 0], [1, 0, 0], [0, 1.0, 2.0], roots)

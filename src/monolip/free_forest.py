@@ -27,7 +27,7 @@ __all__ = ["LEAF", "FreeForest"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 LEAF = -1
-MOST_NODES = 2**26
+MOST_NODES, MOST_DEPTH = 2**26, 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class FreeForest:
             whole = [locked_ints(part) for part in (self.features, self.children, self.roots)]
             kept = locked_ints if np.asarray(self.values).dtype.kind in "iu" else (lambda part: locked(to_floats(part)))
             numbers = locked(to_floats(self.thresholds)), kept(self.values)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise StructureError(f"a forest is made of numbers; {error}; grow it again.") from None
         if len(stands) != len(reads) or not np.isfinite(stands).all():
             raise StructureError(f"two finite numbers stand for what a column lacks; got {self.stands!r}; give both.")
@@ -84,7 +84,7 @@ class FreeForest:
         parts = (self.features, self.thresholds, self.children, self.values)
         if not {part.shape for part in parts} == {at.shape} or not 0 < len(at) <= MOST_NODES:
             raise StructureError("a node of a forest has a feature, a threshold, a child and a value; got others.")
-        ends = np.append(self.roots[1:], len(at))
+        ends = np.append(self.roots.ravel()[1:], len(at))
         if self.roots.ndim != 1 or not len(self.roots) or self.roots[0] != 0 or not (self.roots < ends).all():
             raise StructureError("the trees of a forest follow each other, each with a root; got others.")
         last = np.repeat(ends, np.diff(np.append(self.roots, len(at)))) - 1
@@ -100,6 +100,18 @@ class FreeForest:
         first = self.children[inner]
         if not (np.bincount(np.concatenate([self.roots, first, first + 1]), minlength=len(at)) == 1).all():
             raise StructureError("every node of a tree is its root or has one parent; got another; grow it again.")
+        if not self._ends_within(MOST_DEPTH):
+            raise StructureError(f"a way down a tree has at most {MOST_DEPTH} steps; got a longer one; grow it again.")
+
+    def _ends_within(self, steps: int) -> bool:
+        """Runtimes that go down by recursion have a stack to lose."""
+        nodes = self.roots
+        for _ in range(steps):
+            first = self.children[nodes[self.features[nodes] != LEAF]]
+            if not len(first):
+                return True
+            nodes = np.concatenate([first, first + 1])
+        return False
 
     @cached_property
     def largest(self) -> float | int:

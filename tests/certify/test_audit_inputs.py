@@ -326,3 +326,44 @@ def test_a_missing_string_reaches_onnx_as_missing(tmp_path, rng):
     to_onnx(model, tmp_path / "m.onnx", arithmetic="float64", in_order=True)
     found = onnx_scores(open_session(tmp_path / "m.onnx"), X)
     assert np.array_equal(found.ravel(), model.predict(X))
+
+
+def test_one_input_of_strings_is_a_column(tmp_path, rng):
+    pytest.importorskip("onnxruntime")
+    pd = pytest.importorskip("pandas")
+    from monolip import MonotonicRegressor
+    from monolip.export import to_onnx
+
+    order = ["lo", "mid", "hi"]
+    X = pd.DataFrame({"g": pd.Categorical(rng.choice(order, 200), order, ordered=True)})
+    y = X["g"].cat.codes + 0.1 * rng.normal(size=200)
+    model = MonotonicRegressor(monotonic_cst={"g": 1}, max_iter=3, random_state=0).fit(X, y)
+    to_onnx(model, tmp_path / "m.onnx", arithmetic="float64", in_order=True)
+    assert not audit(str(tmp_path / "m.onnx"), X, {"g": 1}, max_evaluations=2000).violated
+    assert audit(str(tmp_path / "m.onnx"), X, {"g": -1}, max_evaluations=2000).violated
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "words"),
+    [
+        ("tensor(int64)", [1.0, np.nan], "no missing values in 'a'.*row 1; fill"),
+        ("tensor(int64)", [1.0, 1.5], "got 1.5; pass values"),
+        ("tensor(bool)", [True, None], "no missing values in 'a'"),
+        ("tensor(complex64)", [1.0, 2.0], "wants tensor.complex64. in 'a'"),
+        ("tensor(uint8)", [1.0, 300.0], "tensor.uint8. in 'a'; got"),
+        ("tensor(int64)", ["x", "y"], "got object; pass"),
+    ],
+)
+def test_what_an_onnx_input_cannot_hold_is_refused(kind, column, words):
+    from monolip.certify.audit_onnx import _tensor
+
+    with pytest.raises(InputError, match=words):
+        _tensor(np.array(column, dtype=object), "a", kind)
+
+
+def test_numbers_reach_onnx_in_its_own_types():
+    from monolip.certify.audit_onnx import _tensor
+
+    assert _tensor(np.array([True, False]), "a", "tensor(bool)").dtype == np.bool_
+    assert _tensor(np.array([1.0, 2.0]), "a", "tensor(int32)").tolist() == [1, 2]
+    assert np.isnan(_tensor(np.array([1.0, None], dtype=object), "a", "tensor(float)")[1])

@@ -387,3 +387,17 @@ def test_tables_without_promise_are_judged_by_few_trees_only(rng, monkeypatch):
     assert grown == [_forest_worth.SCOUTS]
     MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0, free_forest=True).fit(X, y)
     assert grown[1:] == [_forest_worth.JUDGES]
+
+
+def test_a_warm_start_refuses_other_groups_and_another_free_forest(rng):
+    X = rng.normal(size=(200, 2))
+    y, groups = X[:, 0] + rng.normal(size=200), np.arange(200) // 4
+    model = MonotonicRegressor(monotonic_cst=[1, 0], n_estimators=2, max_iter=2, warm_start=True, random_state=0).fit(
+        X, y
+    )
+    model.set_params(n_estimators=4)
+    with pytest.raises(InputError, match=r"a different y \(or its weights, offset or groups\)"):
+        model.fit(X, y, groups=groups)
+    with pytest.raises(InputError, match="a different free_forest"):
+        model.set_params(free_forest=False).fit(X, y)
+    assert model.set_params(free_forest="auto").fit(X, y).n_estimators_ == 4

@@ -64,7 +64,7 @@ def test_names_may_be_anything(rng):
         assert (read_groups(groups, 80) == plain).all()
 
 
-@pytest.mark.parametrize("n_groups", [1, 2, 5, 40])
+@pytest.mark.parametrize("n_groups", [2, 5, 40])
 def test_few_groups_fit_and_stop(n_groups, rng):
     X = rng.normal(size=(400, 3))
     y = X[:, 0] + 0.1 * rng.normal(size=400)
@@ -83,3 +83,24 @@ def test_a_customer_whose_rows_are_copies_is_not_learned_by_heart(rng):
     together = np.mean((model.fit(X, y, groups=groups).predict(X) - y) ** 2)
     assert together > 0.8 * np.var(y)
     assert apart < together
+
+
+@pytest.mark.parametrize("largest", [301, 580, 597, 600])
+def test_a_group_of_most_rows_is_never_held_out_and_told(largest, rng):
+    """As a placeholder for missing names makes one. Held out, it would leave a few rows to learn from."""
+    X = rng.normal(size=(600, 3))
+    y = X[:, 0] + np.abs(X[:, 1]) + 0.1 * rng.normal(size=600)
+    groups = np.maximum(np.arange(600) - largest, -1)
+    model = MonotonicRegressor(monotonic_cst=[1, 0, 0], random_state=0)
+    words = (
+        "all rows are of one group" if largest == 600 else f"{largest} of 600 rows are of one group, .*{600 - largest}"
+    )
+    with pytest.warns(UserWarning, match=words):
+        model.fit(X, y, groups=groups)
+    assert np.mean((model.predict(X) - y) ** 2) < 0.05
+    if largest < 600:
+        folds = deal_groups(groups, 8, rng, 10**6)
+        assert (folds[groups == -1] == -1).all()
+        assert (folds[groups != -1] >= 0).all()
+    assert (deal_groups(groups, 2, rng, 10**6, spare_large=False) >= 0).all() if largest < 600 else True
+    model.set_params(early_stopping=False).fit(X, y, groups=groups)  # nobody is held out then: nothing to tell

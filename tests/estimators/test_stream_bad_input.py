@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -313,3 +314,55 @@ def test_without_pyarrow_the_line_that_installs_it_is_told(monkeypatch, folder):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=re.escape('pip install "monolip[stream]"')):
         model().fit_stream(folder, "y")
+
+
+@pytest.fixture(scope="module")
+def with_labels():
+    n = 2000
+    table = pa.table({"a": np.linspace(0, 1, n), "k": ["ab", "cd"] * (n // 2), "y": np.linspace(0, 1, n)})
+    return table, model().fit(table.drop_columns("y"), table["y"].to_numpy())
+
+
+def test_offsets_of_strings_that_lead_out_of_an_arrow_file(tmp_path, with_labels):
+    """Without a look at them the process dies."""
+    table, fitted = with_labels
+    path = tmp_path / "d.arrow"
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table)
+    data = bytearray(path.read_bytes())
+    at = data.index(np.arange(0, 16, 2, dtype=np.int32).tobytes()) + 400
+    data[at : at + 4] = (0x7FFFFF00).to_bytes(4, "little")
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"d\.arrow cannot be read"):
+        fitted.predict_stream(path, tmp_path / "out.parquet")
+    with pytest.raises(InputError, match=r"d\.arrow cannot be read"):
+        model().fit_stream(path, "y")
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_strings_that_are_no_text(tmp_path, with_labels):
+    table, fitted = with_labels
+    wrong = pa.array([b"ab", b"\xff\xfe"] * (table.num_rows // 2), pa.binary()).view(pa.string())
+    damaged = table.set_column(1, "k", wrong)
+    path = tmp_path / "d.parquet"
+    pq.write_table(damaged, path)
+    with pytest.raises(InputError, match=r"d\.parquet cannot be read"):
+        fitted.predict_stream(path, tmp_path / "out.parquet")
+    with pytest.raises(InputError, match=r"d\.parquet cannot be read"):
+        model().fit_stream(path, "y")
+    with pytest.raises(InputError, match=r"strings are UTF-8; got .* in column 'k'"):
+        fitted.predict(damaged.drop_columns("y"))
+
+
+def test_decimals_are_the_nearest_floats_wherever_they_come_from(tmp_path, rng):
+    pd = pytest.importorskip("pandas")
+    digits = [Decimal(int(v)).scaleb(-6) for v in rng.integers(-(10**12), 10**12, 3000)]
+    table = pa.table({"a": pa.array([*digits, None], pa.decimal128(18, 6)), "b": rng.normal(size=3001)})
+    fitted = MonotonicRegressor(monotonic_cst={"a": 1}, max_iter=2, random_state=0)
+    fitted.fit(table, np.r_[[float(v) for v in digits], 0.0])
+    floats = pd.DataFrame({"a": [*map(float, digits), np.nan], "b": table["b"].to_numpy()})
+    assert np.array_equal(fitted.predict(table), fitted.predict(floats))
+    pq.write_table(table, tmp_path / "d.parquet")
+    fitted.predict_stream(tmp_path / "d.parquet", tmp_path / "out.parquet")
+    found = pq.read_table(tmp_path / "out.parquet").column("prediction").to_numpy()
+    assert np.array_equal(found, fitted.predict(floats))

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from monolip import MonotonicRegressor
 from monolip.certify.certificate import certify
 from monolip.certify.fixed_point import compile_fixed_point
 from monolip.errors import CertificateError, FreezeError, InputError, MissingExtraError, PrecisionError, StructureError
@@ -237,12 +238,17 @@ def test_categories_that_no_tensor_can_hold_are_refused():
         onnx_bytes(with_categories((2**53 + 1, 1)), "float64")
 
 
-def test_a_column_may_not_have_the_name_of_an_output():
-    column = CategoryColumn("score", ("a", "b"), np.eye(4, 3))
-    source = frozen()["convex"]
-    network = FrozenNetwork(source.promise, source.members, inputs=InputTransform((column,)))
-    with pytest.raises(StructureError, match="rename"):
-        onnx_bytes(network, "float64")
+def test_a_column_keeps_its_name_where_an_output_has_it_too(tmp_path, rng):
+    pytest.importorskip("onnxruntime")
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame({"score": rng.choice(["a", "b"], 200), "model_score": rng.normal(size=200)})
+    y = X["model_score"] + (X["score"] == "a")
+    model = MonotonicRegressor(monotonic_cst={"model_score": 1}, max_iter=3, random_state=0).fit(X, y)
+    to_onnx(model, tmp_path / "m.onnx", arithmetic="float64", in_order=True)
+    session = session_of((tmp_path / "m.onnx").read_bytes())
+    assert [port.name for port in session.get_outputs()] == ["model_model_score"]
+    given = {"score": X[["score"]].to_numpy(object), "model_score": X[["model_score"]].to_numpy()}
+    assert np.array_equal(session.run(None, given)[0][:, 0], model.predict(X))
 
 
 @pytest.mark.parametrize("n", range(1, 10))

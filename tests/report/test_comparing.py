@@ -187,3 +187,41 @@ def test_folds_that_groups_do_not_allow_are_refused():
     rare = (groups == 0).astype(int)  # a class that lives in one group
     with pytest.raises(InputError, match="rows of every class to learn from"):
         compare(X, rare, classification=True, n_folds=2, groups=groups, models=["HistGradientBoosting"])
+
+
+def test_what_trees_stop_on_is_counted_in_rows_and_leaves_every_class_to_learn():
+    rng = np.random.default_rng(0)
+    sizes = np.r_[600, np.full(5, 80)]
+    groups, n = np.repeat(np.arange(6), sizes), 1000
+    X = read_matrix(arrow.table({"a": rng.normal(size=n), "b": np.arange(n)}), None, ())
+    classes = np.isin(groups, [2, 4]).astype(np.int64)
+    for seed in range(20):
+        lesson = Lesson(X, np.arange(n), classes, None, 2, seed, 1, groups)
+        learn, watch = lesson.inner()
+        assert 0 < len(watch[0]) <= 0.15 * n
+        assert set(learn[1]) == {0, 1}
+        assert not np.isin(groups[watch[0][:, 1].astype(int)], groups[learn[0][:, 1].astype(int)]).any()
+
+
+@pytest.mark.parametrize("name", ["LightGBM", "HistGradientBoosting"])
+def test_groups_of_one_class_each_are_compared_fairly(name):
+    if comparing_models.missing_package(name, True):
+        pytest.skip(f"{name} is not installed, or too old for it")
+    X, y = table()
+    yes = y > 0.5
+    found = compare(
+        X, yes, {"a": 1}, classification=True, groups=yes * 2 + np.arange(len(y)) % 2, n_folds=2, models=[name]
+    )
+    assert found.mean(name, "log loss")[0] < 3.0  # of trees that have seen one class only it was 18
+
+
+def test_weights_and_tables_that_cannot_be_compared_are_refused():
+    X, y, groups = copies()
+    given = {"classification": False, "n_folds": 2, "models": ["HistGradientBoosting"]}
+    with pytest.raises(InputError, match=r"one number for each row; got \(3,\) for 240 rows"):
+        compare(X, y, weight=[1, 2, 3], **given)
+    fold = comparing_folds.folds_of(y, False, 2, 0, groups)[0][1]
+    with pytest.raises(InputError, match="weights are all 0"):
+        compare(X, y, weight=~np.isin(np.arange(len(y)), fold), groups=groups, **given)
+    with pytest.raises(InputError, match="of a data frame; got ndarray"):
+        compare(np.zeros((240, 2)), y, **given)

@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.certify.audit_onnx import as_numbers, onnx_scores, open_session
+from monolip.certify.audit_onnx import as_numbers, onnx_scores, open_session, reads_columns
 from monolip.errors import InputError
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
@@ -149,8 +149,8 @@ def _of_frozen(network: FrozenNetwork) -> Scorer:
 def onnx_scorer(session: Any) -> Scorer:
     """An onnxruntime session with one matrix input, or one input a column."""
     dtype = np.dtype(np.float64 if "double" in session.get_inputs()[0].type else np.float32)
-    many = len(session.get_inputs()) > 1
-    return Scorer(lambda native: onnx_scores(session, native), "ONNX", None, None, None if many else dtype)
+    own = None if reads_columns(session) else dtype
+    return Scorer(lambda native: onnx_scores(session, native), "ONNX", None, None, own)
 
 
 def _of_torch(module: Any, torch: Any) -> Scorer:

@@ -16,7 +16,11 @@ from monolip.errors import InputError, MissingExtraError
 from monolip.input_columns import is_missing
 from monolip.sealed_file import named_path
 
-__all__ = ["as_numbers", "onnx_scores", "open_session", "session_of"]
+__all__ = ["as_numbers", "onnx_scores", "open_session", "reads_columns", "session_of"]
+
+_NAMES = {"float16": "f2", "float": "f4", "double": "f8", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8"}
+_NAMES |= {"uint8": "u1", "uint16": "u2", "uint32": "u4", "uint64": "u8", "bool": "?"}
+_KINDS = {f"tensor({name})": np.dtype(code) for name, code in _NAMES.items()}
 
 
 def open_session(path: str | PathLike[str]) -> Any:
@@ -42,14 +46,20 @@ def session_of(model: str | bytes, advice: str) -> Any:
         raise InputError(f"onnxruntime must be able to read the file; got {first}; {advice}.") from None
 
 
+def reads_columns(session: Any) -> bool:
+    """Whether it has an input for each column, and not one for a matrix of floats."""
+    inputs = session.get_inputs()
+    return len(inputs) > 1 or inputs[0].type not in ("tensor(float)", "tensor(double)")
+
+
 def onnx_scores(session: Any, native: Any) -> NDArray[Any]:
     """The outputs for a table: the last output where the first is a class label, else the first."""
     inputs = session.get_inputs()
-    if len(inputs) == 1:
-        kind = np.float64 if "double" in inputs[0].type else np.float32
-        feed: Mapping[str, Any] = {inputs[0].name: np.asarray(native, dtype=kind)}
+    if reads_columns(session):
+        feed: Mapping[str, Any] = _by_column(inputs, native)
     else:
-        feed = _by_column(inputs, native)
+        kind = np.float64 if "double" in inputs[0].type else np.float32
+        feed = {inputs[0].name: np.asarray(native, dtype=kind)}
     found = session.run(None, feed)
     is_label = np.asarray(found[0]).dtype.kind not in "f"
     return as_numbers(found[-1] if is_label else found[0])
@@ -57,14 +67,43 @@ def onnx_scores(session: Any, native: Any) -> NDArray[Any]:
 
 def _by_column(inputs: Any, native: Any) -> dict[str, Any]:
     frame = nw.from_native(native, eager_only=True, pass_through=True)
-    kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}
     feed: dict[str, Any] = {}
     for k, entry in enumerate(inputs):
-        column = np.asarray(frame[entry.name].to_numpy() if isinstance(frame, nw.DataFrame) else native[:, k])
-        if entry.type == "tensor(string)":
-            column = _texts(column)
-        feed[entry.name] = column.astype(kinds.get(entry.type, np.object_)).reshape(-1, 1)
+        if not isinstance(frame, nw.DataFrame):
+            column = np.asarray(native)[:, k]
+        elif entry.name in frame.columns:
+            column = np.asarray(frame[entry.name].to_numpy())
+        else:
+            raise InputError(f"the ONNX model reads a column {entry.name!r}, which the table lacks; add or rename one.")
+        feed[entry.name] = _tensor(column, entry.name, entry.type).reshape(-1, 1)
     return feed
+
+
+def _tensor(column: NDArray[Any], name: str, kind: str) -> NDArray[Any]:
+    """kind: as onnxruntime calls it."""
+    if kind == "tensor(string)":
+        return _texts(column)
+    if kind not in _KINDS:
+        raise InputError(
+            f"an audit feeds numbers and strings; the ONNX model wants {kind} in {name!r}; export another."
+        )
+    missing = np.array([is_missing(value) for value in column.tolist()])
+    if _KINDS[kind].kind == "f":
+        return np.where(missing, np.nan, column).astype(_KINDS[kind])
+    if missing.any():
+        raise InputError(
+            f"the ONNX model has no missing values in {name!r} ({kind}); got one in row {int(missing.argmax())}; fill "
+            "them, or drop those rows."
+        )
+    try:
+        with np.errstate(invalid="ignore"):  # told below
+            whole = column.astype(_KINDS[kind])
+        wrong = [value for value, read in zip(column.tolist(), whole.tolist(), strict=True) if value != read]
+    except (OverflowError, TypeError, ValueError):
+        wrong = [str(column.dtype)]
+    if wrong:
+        raise InputError(f"the ONNX model reads {kind} in {name!r}; got {wrong[0]}; pass values that it can hold.")
+    return np.asarray(whole)
 
 
 def _texts(column: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from monolip.cli._constraints import Constraints, read_constraints
 from monolip.cli._data import file_digest, read_data
 from monolip.cli._files import through_links, write_output
 from monolip.cli._fit_bar import FitBar
-from monolip.cli._forest import in_our_words
+from monolip.cli._forest import in_our_words, is_a_note
 from monolip.cli._identifiers import identifier_remarks
 from monolip.cli._looks import require_no_dressed_numbers
 from monolip.cli._metrics import judge
@@ -100,6 +100,8 @@ def prepare(plan: FitPlan) -> Prepared:
         raise InputError(f"the target is no feature; got {plan.target!r} in --features; remove it.")
     if plan.groups is not None and plan.groups in (plan.target, plan.weight):
         raise InputError(f"--groups has a column of its own; got {plan.groups!r}, which is used otherwise; add one.")
+    if plan.groups is not None and plan.groups in chosen:
+        raise InputError(f"what names groups is no feature; got {plan.groups!r} in --features; remove it.")
     away = {plan.target, plan.weight, plan.groups, *dropped}
     names = [name for name in chosen or table.column_names if name not in away]
     if not names:
@@ -172,7 +174,7 @@ def _fit_table(model: Any, train: Rows, checkpoint: Any) -> tuple[bool, list[str
 
 
 def fit_watched(fit: Callable[[], Any]) -> tuple[bool, list[str]]:
-    """Whether Ctrl-C ended a fit early (the model is then the best one so far), and what it says of a forest.
+    """Whether Ctrl-C ended a fit early (the model is then the best one so far), and what it says of forests and groups.
 
     Other warnings are passed on.
     """
@@ -180,7 +182,7 @@ def fit_watched(fit: Callable[[], Any]) -> tuple[bool, list[str]]:
         warnings.simplefilter("always")
         fit()
     cut = [warning for warning in caught if str(warning.message).startswith(_INTERRUPTED)]
-    told = [warning for warning in caught if warning not in cut and "forest" in str(warning.message)]
+    told = [warning for warning in caught if warning not in cut and is_a_note(str(warning.message))]
     for warning in caught:
         if warning not in [*cut, *told] and not issubclass(warning.category, PromiseWarning):  # told as a remark
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["CHOICES", "forest_data", "forest_line", "forest_option", "in_our_words"]
+__all__ = ["CHOICES", "forest_data", "forest_line", "forest_option", "in_our_words", "is_a_note"]
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 CHOICES: Mapping[str, bool | None] = {"auto": None, "yes": True, "no": False}  # None: the estimator's own default
@@ -16,6 +16,8 @@ _WORDS = {
     "free_forest=True, but": "--free-forest yes, but",
     "name them by fit(groups=)": "name them by --groups",
     "leave the forest out by free_forest=False": "leave the forest out by --free-forest no",
+    "groups: ": "--groups: ",
+    "or leave groups out": "or leave --groups out",
 }
 
 
@@ -25,6 +27,11 @@ def forest_option(function: Verb) -> Verb:
     return click.option(
         "--free-forest", type=click.Choice(list(CHOICES)), default="auto", show_default=True, help=text
     )(function)
+
+
+def is_a_note(sentence: str) -> bool:
+    """Whether a warning of an estimator speaks of a forest or of groups, which commands pass on in their words."""
+    return "forest" in sentence or sentence.startswith("groups:")
 
 
 def in_our_words(sentence: str) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from monolip.cli._data import Table, pick
 from monolip.errors import InputError
-from monolip.estimators._groups import read_groups
+from monolip.estimators._groups import hold_out_groups, read_groups
 
 __all__ = ["Rows", "read_group_names", "read_target", "read_weight", "split_rows"]
 
@@ -88,7 +88,9 @@ def split_rows(rows: Rows, share: float, classes: bool, seed: int) -> tuple[Rows
     if share <= 0 or n < FEWEST:
         return rows, None
     if rows.groups is not None:
-        return _split_groups(rows, rows.groups, share, classes, seed)
+        held = hold_out_groups(rows.groups, share, seed, rows.y if classes else None)
+        where = np.flatnonzero(held)
+        return rows.take(np.flatnonzero(~held)), rows.take(where) if len(where) else None
     from sklearn.model_selection import train_test_split
 
     _, counts = np.unique(rows.y, return_counts=True) if classes else (None, np.array([n]))
@@ -99,22 +101,6 @@ def split_rows(rows: Rows, share: float, classes: bool, seed: int) -> tuple[Rows
         unknown = ~np.isin(rows.y[test], rows.y[train])
         train, test = np.concatenate([train, test[unknown]]), test[~unknown]
     return rows.take(np.sort(train)), rows.take(np.sort(test)) if len(test) else None
-
-
-def _split_groups(
-    rows: Rows, groups: NDArray[np.int64], share: float, classes: bool, seed: int
-) -> tuple[Rows, Rows | None]:
-    """Groups in random order are held out as long as they fit in; one at least is left to learn from."""
-    sizes, most = np.bincount(groups), max(1, round(len(groups) * share))
-    held, count = np.zeros(len(sizes), dtype=bool), 0
-    for group in np.random.default_rng(seed).permutation(len(sizes))[:-1].tolist():
-        if count + sizes[group] <= most:
-            held[group], count = True, count + int(sizes[group])
-    test = held[groups]
-    if classes:  # a model learns of a class only from the others; groups with one that they lack are not held out
-        test &= ~np.isin(groups, groups[test & ~np.isin(rows.y, rows.y[~test])])
-    where = np.flatnonzero(test)
-    return rows.take(np.flatnonzero(~test)), rows.take(where) if len(where) else None
 
 
 def _numbers(values: NDArray[Any], name: str, text: bool) -> NDArray[np.float64]:

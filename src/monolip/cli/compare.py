@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from monolip.cli._exits import Exit
 from monolip.cli._files import require_place
-from monolip.cli._forest import CHOICES, in_our_words
+from monolip.cli._forest import CHOICES, in_our_words, is_a_note
 from monolip.cli._options import (
     column_option,
     constraint_options,
@@ -33,6 +34,13 @@ FEW = 4  # folds: of fewer a standard error says little
 _MODELS = ("LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost")
 
 
+def _named(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[str]:
+    """Names with commas, or the option again for each; letters of any size."""
+    one = click.Choice(_MODELS, case_sensitive=False)
+    asked = [name.strip() for names in given for name in names.split(",")]
+    return list(dict.fromkeys(one.convert(name, parameter, context) for name in asked))
+
+
 @click.command("compare")
 @data_argument
 @column_option("--target", "-t", text="The column to predict.", required=True)
@@ -42,8 +50,9 @@ _MODELS = ("LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost")
     "--with",
     "models",
     multiple=True,
-    type=click.Choice(_MODELS, case_sensitive=False),
-    help="[default: all but CatBoost]",
+    callback=_named,
+    metavar="MODEL,...",
+    help=f"Any of {', '.join(_MODELS)}.  [default: all but CatBoost]",
 )
 @click.option("--folds", type=click.IntRange(2, 50), default=5, show_default=True)
 @click.option("--members", type=click.IntRange(1, 64), help="Networks that monolip averages.")
@@ -98,7 +107,8 @@ def command(**options: Any) -> int:
         sys.stderr.write("\r\033[K")
     for sentence in sorted({str(warning.message) for warning in caught if warning.category is PromiseWarning}):
         tell(f"note: {sentence}")  # once, not in every fold
-    for sentence in [str(warning.message) for warning in caught if "forest" in str(warning.message)][:1]:
+    notes = [str(warning.message) for warning in caught if is_a_note(str(warning.message))]
+    for sentence in {note.split(" ")[0]: note for note in notes}.values():  # one of each kind
         tell(f"note: {in_our_words(sentence)}")
     if options["output"] is not None:
         _save(found, options["output"])

@@ -20,6 +20,7 @@ __all__ = ["Tree", "grow_tree", "grow_trees", "sum_of_trees"]
 
 FloatArray = NDArray[np.float64]
 Ranks = NDArray[np.int32]
+DEEPEST = 1024  # steps down a tree; twenty or thirty are usual, and runtimes have a stack to lose
 
 
 class Tree(NamedTuple):
@@ -53,7 +54,7 @@ def grow_tree(x: Ranks, y: FloatArray, weight: FloatArray, seed: int, min_leaf: 
     """On all of these rows, whose arrays it uses up."""
     most = 2 * max(1, len(x) // min_leaf)
     tree = Tree(np.full(most, -1, np.int32), np.zeros(most, np.int32), np.zeros(most, np.int32), np.zeros(most))
-    stack, room = np.empty((len(x) + 2, 3), np.int64), np.empty((5, x.shape[1]))
+    stack, room = np.empty((len(x) + 2, 4), np.int64), np.empty((5, x.shape[1]))
     n = _grow(x, y * weight, weight, np.uint64(seed), min_leaf, *tree, stack, room, np.empty((3, x.shape[1]), np.int32))
     return Tree(tree.feature[:n].copy(), tree.threshold[:n].copy(), tree.child[:n].copy(), tree.value[:n].copy())
 
@@ -147,25 +148,25 @@ def _grow(
 ) -> int:  # fmt: skip
     """Number of nodes."""
     low, high, cut = ranks[0], ranks[1], ranks[2]
-    stack[0, 0], stack[0, 1], stack[0, 2] = 0, 0, x.shape[0]
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, 0, x.shape[0], 0
     n_nodes, open_nodes = 1, 1
     while open_nodes > 0:
         open_nodes -= 1
-        node, a, b = stack[open_nodes, 0], stack[open_nodes, 1], stack[open_nodes, 2]
+        node, a, b, depth = stack[open_nodes, 0], stack[open_nodes, 1], stack[open_nodes, 2], stack[open_nodes, 3]
         if b - a >= 2 * min_leaf:
             state = _draw(x, a, b, state, low, high, cut)
         else:
             cut[:] = 0
         best, mean = _best(x, wy, w, a, b, cut, min_leaf, room)
-        if b - a < 2 * min_leaf or best < 0:
+        if b - a < 2 * min_leaf or best < 0 or depth == DEEPEST:
             value[node] = mean
             continue
         at = _part(x, wy, w, a, b, best, cut[best])
         feature[node], threshold[node], child[node] = best, cut[best], n_nodes
         stack[open_nodes, 0], stack[open_nodes, 1], stack[open_nodes, 2] = n_nodes + 1, at, b
-        open_nodes += 1
-        stack[open_nodes, 0], stack[open_nodes, 1], stack[open_nodes, 2] = n_nodes, a, at
-        open_nodes += 1
+        stack[open_nodes + 1, 0], stack[open_nodes + 1, 1], stack[open_nodes + 1, 2] = n_nodes, a, at
+        stack[open_nodes, 3] = stack[open_nodes + 1, 3] = depth + 1
+        open_nodes += 2
         n_nodes += 2
     return n_nodes
 

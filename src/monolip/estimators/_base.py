@@ -25,6 +25,7 @@ from monolip.estimators._facts import Facts, told_members
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fineness import MOST_BINS
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
+from monolip.estimators._groups import hardly_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
@@ -71,7 +72,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
                 display.say(f"fit: {START_KEPT}")
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
-        for words in fitted.whole.told:
+        for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.whole.told):
             warnings.warn(words, stacklevel=3)
         predictor = Predictor(fitted.whole.network)
         for sentence in contradicted(predictor, table, target, named_class(self, classes), fitted.outputs):

@@ -160,6 +160,7 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
         "missing": promises.missing,
         "n_bins": settings.n_bins,
         "hidden_layer_sizes": settings.hidden,
+        "free_forest": settings.forest,
     }
 
 

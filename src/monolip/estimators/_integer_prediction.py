@@ -13,7 +13,7 @@ from monolip.engine._lane_lookup import LANES, PIECE, evaluate_whole_pieces
 from monolip.engine._lane_ops import transpose_square
 from monolip.engine._lookup_sums import REGISTER, sum_lookups
 from monolip.engine.integer_search import carried
-from monolip.estimators._forest_lanes import ForestTables, forest_tables, sum_leaves
+from monolip.estimators._forest_lanes import forest_sums, forest_tables
 from monolip.estimators._integer_tables import (
     END_TERM,
     FIRST_TERM,
@@ -56,7 +56,8 @@ class IntegerPredictor:
 
     def __init__(self, network: FixedPointNetwork) -> None:
         self.tables, self.layers = integer_tables(network), carried(network.packed())
-        self.forest = forest_tables(network.inputs.forest, network.inputs.columns)
+        forest = network.inputs.forest
+        self.forest = None if forest is None else forest_tables(forest, network.inputs.columns)
         self.n_outputs = network.n_outputs
 
     @staticmethod
@@ -70,7 +71,10 @@ class IntegerPredictor:
 
         False where a value is infinite, or missing without a rule; then `out` says nothing.
         """
-        return evaluate_raw_rows(raw, *strides, self.tables, self.forest, self.layers, self._scratch(), out) == GOOD
+        sums = np.empty(0 if self.forest is None else len(out))
+        if self.forest is not None:
+            forest_sums(raw, *strides, self.forest, sums)
+        return evaluate_raw_rows(raw, *strides, self.tables, sums, self.layers, self._scratch(), out) == GOOD
 
     def _scratch(self) -> _Scratch:
         n_raw, n_units, n_terms = len(self.tables.columns), len(self.tables.biases), len(self.tables.terms)
@@ -90,12 +94,10 @@ class IntegerPredictor:
 
 
 @compiled(inner=True)
-def _first_layer(tables: IntegerTables, forest: ForestTables, s: _Scratch) -> int:
-    """Sums of the first layers of all trunks into s.turned."""
+def _first_layer(tables: IntegerTables, has_forest: int, s: _Scratch) -> int:
+    """Sums of the first layers of all trunks into s.turned; a forest's is the last product already."""
     status, n_units = GOOD, len(tables.biases)
-    n_products, has_forest = tables.products.size // n_units, int(forest.roots.size > 0)
-    if has_forest:  # before missing values are taken out of the lanes
-        sum_leaves(forest, s.sums, s.lanes, s.products, (n_products - 1) * LANES)
+    n_products = tables.products.size // n_units
     for i in range(len(tables.columns)):
         c, at = tables.columns[i], i * LANES
         status |= find_rows(tables.knots, c[KNOTS_AT], c[N_KNOTS], c[HAS_RULE], s.lanes, at, s.place)
@@ -118,17 +120,21 @@ def _first_layer(tables: IntegerTables, forest: ForestTables, s: _Scratch) -> in
 
 @compiled()
 def evaluate_raw_rows(
-    raw: FloatArray, row_stride: int, column_stride: int, tables: IntegerTables, forest: ForestTables, layers: Layers,
+    raw: FloatArray, row_stride: int, column_stride: int, tables: IntegerTables, forest: FloatArray, layers: Layers,
     s: _Scratch, out: IntArray,
 ) -> int:  # fmt: skip
-    """out (n, n_outputs): f in integers; GOOD, or what is wrong with a value."""
+    """out (n, n_outputs): f in integers; GOOD, or what is wrong with a value. forest: its sums, or empty."""
     params, plan, spans, outputs, shares, numbers = layers
     factor, limit, half = 2.0 ** -np.float64(numbers[0]), np.float64(numbers[1]), 2.0 ** np.float64(numbers[0] - 1)
-    status, n_raw = GOOD, len(tables.columns)
+    status, n_raw, has_forest = GOOD, len(tables.columns), int(forest.size > 0)
+    forest_at = (tables.products.size // len(tables.biases) - 1) * LANES
     for start in range(0, len(out), LANES):
         count, at = min(LANES, len(out) - start), 0
+        if has_forest:
+            for lane in range(LANES):
+                s.products[forest_at + lane] = forest[start + min(lane, count - 1)]
         fetch_lanes(raw, start * row_stride, row_stride, column_stride, count, n_raw, s.lanes)
-        status |= _first_layer(tables, forest, s)
+        status |= _first_layer(tables, has_forest, s)
         s.total[:] = half
         for t in range(len(spans)):
             first, end, position, _ = spans[t]

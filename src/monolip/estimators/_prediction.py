@@ -16,7 +16,7 @@ from monolip.engine._compile import compiled
 from monolip.engine._forward import ordered_affine
 from monolip.engine._layout import pack
 from monolip.engine._sort import sort_groups
-from monolip.estimators._forest_lanes import ForestTables, forest_tables, sum_leaves
+from monolip.estimators._forest_lanes import ForestTables, forest_sums, forest_tables
 from monolip.estimators._lane_inputs import (
     FIRST,
     GOOD,
@@ -66,26 +66,38 @@ class Predictor:
         self.network, self.inputs, self.member = network, network.inputs, member
 
     @cached_property
-    def _ready(self) -> tuple[_Networks, float, LaneTables, ForestTables, int]:
+    def _ready(self) -> tuple[_Networks, float, LaneTables, int]:
         """Made when first asked for: a fit need not wait for it."""
         networks, limit = _join(self.network, self.member)
-        forest = forest_tables(self.inputs.forest, self.inputs.columns)
-        return networks, limit, lane_tables(self.inputs, limit), forest, int(networks.plan[:, 0].max())
+        return networks, limit, lane_tables(self.inputs, limit), int(networks.plan[:, 0].max())
+
+    @cached_property
+    def _forest(self) -> ForestTables | None:
+        forest = self.inputs.forest
+        return None if forest is None else forest_tables(forest, self.inputs.columns)
+
+    def _sums(self, raw: FloatArray, strides: tuple[int, int], n: int) -> FloatArray:
+        """Of the forest for each of n rows; empty where there is none."""
+        sums = np.empty(0 if self._forest is None else n)
+        if self._forest is not None:
+            forest_sums(raw, *strides, self._forest, sums)
+        return sums
 
     def prepare(self, exact: bool) -> None:
         """Make what the first prediction would make, before several threads ask for it at once."""
-        _ = self._integers if exact else self._ready
+        _ = self._integers if exact else (self._ready, self._forest)
 
     def evaluate(self, table: RawTable, n_threads: int = 1) -> FloatArray:
         """f(x), shape (n, n_outputs)."""
-        networks, limit, tables, forest, width = self._ready
+        networks, limit, tables, width = self._ready
         out = np.zeros((table.n_rows, self.network.n_outputs))
         codes = self._codes(table)
 
         def work(start: int, stop: int) -> None:
             raw, strides = self._raw(table, codes, start, stop)
             scratch = np.empty((4, max(width, self.inputs.n_model, self.inputs.n_raw + 1) * LANES))
-            if predict_rows(raw, *strides, tables, forest, limit, networks, scratch, out[start:stop]) != GOOD:
+            sums = self._sums(raw, strides, stop - start)
+            if predict_rows(raw, *strides, tables, sums, limit, networks, scratch, out[start:stop]) != GOOD:
                 refuse_infinite(table)
                 # values near 1e300: the slow path clamps them
                 out[start:stop] = self.network.evaluate_raw(self._columns(table, start, stop))
@@ -185,19 +197,22 @@ def _join(network: FrozenNetwork, only: int | None) -> tuple[_Networks, float]:
 
 @compiled()
 def predict_rows(
-    raw: FloatArray, row_stride: int, column_stride: int, tables: LaneTables, forest: ForestTables, limit: float,
+    raw: FloatArray, row_stride: int, column_stride: int, tables: LaneTables, sums: FloatArray, limit: float,
     networks: _Networks, scratch: FloatArray, out: FloatArray,
 ) -> int:  # fmt: skip
-    """out += sum over trunks of share * network, in the order of FrozenNetwork.evaluate; GOOD or what is wrong."""
+    """out += sum over trunks of share * network, in the order of FrozenNetwork.evaluate; GOOD or what is wrong.
+
+    sums: of a forest, (n,); empty where there is none.
+    """
     place, status, n_raw = np.empty(LANES, np.int64), GOOD, len(tables.columns)
     x, lanes = scratch[0], scratch[3]
     forest_at = (tables.columns[-1, FIRST] + tables.columns[-1, N_MODEL]) * LANES
     for start in range(0, len(out), LANES):
         count = min(LANES, len(out) - start)
         fetch_lanes(raw, start * row_stride, row_stride, column_stride, count, n_raw, lanes)
-        if forest.roots.size > 0:  # before missing values are taken out of the lanes
-            sum_leaves(forest, scratch[1], lanes, x, forest_at)
+        if sums.size > 0:
             for lane in range(LANES):
+                x[forest_at + lane] = sums[start + min(lane, count - 1)]
                 status |= TOO_LARGE * int(abs(x[forest_at + lane]) > limit)
         status |= fill_lanes(lanes, tables, limit, place, x)
         for t in range(len(networks.spans)):

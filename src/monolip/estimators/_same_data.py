@@ -15,7 +15,7 @@ __all__ = ["data_digest"]
 
 
 def data_digest(table: RawTable, target: Target) -> dict[str, str]:
-    """sha256 of X and of y with its weights and offset, by the argument they came from; about a second a gigabyte.
+    """sha256 of X and of y with its weights, offset and groups, by the argument they came from; a second a gigabyte.
 
     Values count, not types: a column read from pandas or from numpy is the same column.
     """
@@ -23,9 +23,9 @@ def data_digest(table: RawTable, target: Target) -> dict[str, str]:
     for column in table.columns:
         _update(of_x, column.labels)
     of_y = hashlib.sha256()
-    for part in (target.y, target.weight, target.offset):
+    for part in (target.y, target.weight, target.offset, target.groups):
         _update(of_y, np.zeros(0) if part is None else part)
-    return {"X": of_x.hexdigest(), "y (or its weights or offset)": of_y.hexdigest()}
+    return {"X": of_x.hexdigest(), "y (or its weights, offset or groups)": of_y.hexdigest()}
 
 
 def _update(digest: Any, values: NDArray[Any]) -> None:

@@ -170,10 +170,12 @@ def _from_series(given: Any, name: str) -> RawColumn:
         return found
     series: nw.Series[Any] = nw.from_native(given, series_only=True, pass_through=True)
     dtype = series.dtype
+    if dtype == nw.Decimal:
+        return RawColumn(name, _decimals(series))
     if dtype.is_numeric() or dtype == nw.Boolean:
         wide = dtype in (nw.Int128, nw.UInt128)  # numpy has no such numbers
         plain = (series.cast(nw.Float64) if wide else series).to_numpy()
-        if plain.dtype.kind not in "fiub":  # nullable and decimal numbers come as objects; a frame's own cast is slow
+        if plain.dtype.kind not in "fiub":  # nullable numbers come as objects
             plain = series.cast(nw.Float64).to_numpy()
         values = np.asarray(plain, dtype=np.float64)
         large = dtype.is_integer() and beyond_floats(values)
@@ -187,8 +189,20 @@ def _from_series(given: Any, name: str) -> RawColumn:
     _refuse_type(dtype, name)
 
 
+def _decimals(series: nw.Series[Any]) -> NDArray[np.float64]:
+    """The nearest floats, as float() makes them: Arrow's own cast is an ulp off now and then."""
+    if series.implementation.is_pyarrow():
+        native = series.to_native()
+        digits = native.cast("string").cast("float64")  # ten times as fast as float() for each
+        return np.array(digits.to_numpy(), dtype=np.float64)
+    return np.array([np.nan if value is None else float(value) for value in series.to_list()], dtype=np.float64)
+
+
 def _objects(series: nw.Series[Any]) -> NDArray[Any]:
-    return array_of(series.to_list())
+    try:
+        return array_of(series.to_list())
+    except UnicodeDecodeError as error:
+        raise InputError(f"strings are UTF-8; got {error} in column {series.name!r}; repair or convert it.") from None
 
 
 def _refuse_type(dtype: Any, name: str) -> NoReturn:

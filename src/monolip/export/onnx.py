@@ -61,7 +61,7 @@ def to_onnx(
         rows: how many the report is measured on.
 
     Inputs: "X" (rows, n_features), raw numbers; with categories of strings, one input (rows, 1) per column, by name.
-    Output: "score" (rows, n_outputs).
+    Output: "score" (rows, n_outputs), the first one; "model_score" where an input is called score.
     """
     network = network_for(model, arithmetic, preset, input_ranges)
     data = onnx_bytes(network, arithmetic, in_order=in_order, predictions=predictions)
@@ -104,19 +104,20 @@ def _metadata(network: Network, arithmetic: str, order: str) -> dict[str, str]:
 def _text(graph: Graph) -> str:
     inputs = ", ".join(f"{p.name} {p.kind} (rows, {p.columns})" for p in graph.inputs[:8])
     more = " ..." if len(graph.inputs) > 8 else ""
-    return f"monolip network, opset {OPSET}: {inputs}{more} -> score; metadata names features, promises and certificate"
+    about = "metadata names features, promises and certificate"
+    return f"monolip network, opset {OPSET}: {inputs}{more} -> {graph.outputs[0].name}; {about}"
 
 
 def _runner(data: bytes) -> tuple[Run, str]:
     """Scores of raw columns by ONNX Runtime on one thread, and its version."""
     session = session_of(data, "update onnxruntime")
-    ports = session.get_inputs()
+    ports, score = session.get_inputs(), session.get_outputs()[0].name
     kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 
     def run(columns: Columns) -> NDArray[Any]:
         given = [as_tensor(c, kinds.get(ports[0 if len(ports) == 1 else k].type)) for k, c in enumerate(columns)]
         feed = {ports[0].name: np.hstack(given)} if len(ports) == 1 else {}
-        return np.asarray(session.run(["score"], feed or {p.name: c for p, c in zip(ports, given, strict=True)})[0])
+        return np.asarray(session.run([score], feed or {p.name: c for p, c in zip(ports, given, strict=True)})[0])
 
     return run, str(import_module("onnxruntime").__version__)
 

@@ -112,7 +112,12 @@ class Graph:
         return name
 
     def output(self, name: str, value: str, columns: int, kind: str | None = None) -> None:
-        """Give a value its public name; the value has the type of the layers unless `kind` says otherwise."""
+        """Give a value its public name; the value has the type of the layers unless `kind` says otherwise.
+
+        Inputs keep theirs: where a feature is called like an output, that becomes model_score, for example.
+        """
+        while name in {port.name for port in self.inputs}:
+            name = f"model_{name}"
         self._check(name)
         self.outputs.append(Port(name, kind or self.kind, columns))
         self.nodes.append(Node("Identity", (value,), (name,), {}, ""))

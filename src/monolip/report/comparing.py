@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from monolip.errors import InputError, MissingExtraError
 from monolip.estimators._groups import read_groups
-from monolip.report.comparing_folds import folds_of
+from monolip.report.comparing_folds import Fold, folds_of
 from monolip.report.comparing_models import PEERS, USUAL, Lesson, missing_package, read_matrix
 from monolip.report.comparing_scores import scores_of
 from monolip.rounding import score_text
@@ -75,48 +76,60 @@ def compare(
         groups: (n,), names of groups of rows that are never torn apart, by folds or by what a model stops on.
         on_progress: called with (done, total, what) before every fit.
     """
+    labels, target = _target(y, classification)
+    groups = read_groups(groups, len(target))
+    names, absent = _contestants(models, groups is not None)
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise InputError(f"a comparison is of a data frame; got {type(X).__name__}; name its columns.")
+    matrix = read_matrix(frame, _second_class(monotonic_cst, labels), categorical)
+    folds = folds_of(target, labels is not None, n_folds, seed, groups)
+    weight = _weights(weight, target, folds)
+    options = {**(parameters or {}), "monotonic_cst": monotonic_cst, "random_state": seed, "n_jobs": n_threads}
+    scores: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    forests = 0
+    for done, ((number, (train, test)), name) in enumerate(product(enumerate(folds), names)):
+        if on_progress is not None:
+            on_progress(done, len(folds) * len(names), f"fold {number + 1}, {name}")
+        begun = time.perf_counter()
+        if name == OURS:
+            found, has_forest = _ours(frame, y, train, test, weight, groups, classification, options)
+            forests += has_forest
+        else:
+            lesson = Lesson(matrix, train, target[train], weight, len(labels or ()), seed, n_threads, groups)
+            found = _peer(name, lesson, test)
+        seconds[name].append(time.perf_counter() - begun)
+        own = None if weight is None else weight[test]
+        for metric, value in scores_of(np.asarray(y)[test], found, labels, own).items():
+            scores[name].setdefault(metric, []).append(value)
+    arrays = {name: {metric: np.array(values) for metric, values in of.items()} for name, of in scores.items()}
+    times = {name: np.array(values) for name, values in seconds.items()}
+    return Comparison(arrays, times, absent, labels is None or len(labels) == 2, len(target), forests)
+
+
+def _contestants(models: Sequence[str] | None, groups: bool) -> tuple[list[str], dict[str, str]]:
+    """Names of those that take part, ours first; and how to install the others."""
     asked = list(USUAL) if models is None else list(models)
     unknown = [name for name in asked if name not in PEERS]
     if unknown:
         raise InputError(f"monolip is compared with {', '.join(PEERS)}; got {unknown[0]!r}; choose among them.")
-    labels, target = _target(y, classification)
-    weight = None if weight is None else np.asarray(weight, dtype=np.float64)
-    groups = read_groups(groups, len(target))
-    absent = {name: line for name in asked if (line := missing_package(name, groups is not None)) is not None}
+    absent = {name: line for name in asked if (line := missing_package(name, groups)) is not None}
     if models is not None and asked and len(absent) == len(asked):  # a comparison with nobody
         packages = [line.removeprefix("pip install ") for line in absent.values()]
         raise MissingExtraError(" and ".join(absent), "", f"pip install {' '.join(packages)}")
-    names = [OURS, *(name for name in asked if name not in absent)]
-    frame = nw.from_native(X, eager_only=True)
-    plain = _second_class(monotonic_cst, labels)
-    matrix = read_matrix(frame, plain, categorical)
-    scores: dict[str, dict[str, list[float]]] = {name: {} for name in names}
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    folds, forests = folds_of(target, labels is not None, n_folds, seed, groups), 0
-    for number, (train, test) in enumerate(folds):
-        for at, name in enumerate(names):
-            if on_progress is not None:
-                on_progress(number * len(names) + at, len(folds) * len(names), f"fold {number + 1}, {name}")
-            begun = time.perf_counter()
-            if name == OURS:
-                options = {
-                    **(parameters or {}),
-                    "monotonic_cst": monotonic_cst,
-                    "random_state": seed,
-                    "n_jobs": n_threads,
-                }
-                found, has_forest = _ours(frame, y, train, test, weight, groups, classification, options)
-                forests += has_forest
-            else:
-                lesson = Lesson(matrix, train, target[train], weight, len(labels or ()), seed, n_threads, groups)
-                found = _peer(name, lesson, test)
-            seconds[name].append(time.perf_counter() - begun)
-            own = None if weight is None else weight[test]
-            for metric, value in scores_of(np.asarray(y)[test], found, labels, own).items():
-                scores[name].setdefault(metric, []).append(value)
-    arrays = {name: {metric: np.array(values) for metric, values in of.items()} for name, of in scores.items()}
-    times = {name: np.array(values) for name, values in seconds.items()}
-    return Comparison(arrays, times, absent, labels is None or len(labels) == 2, len(target), forests)
+    return [OURS, *(name for name in asked if name not in absent)], absent
+
+
+def _weights(weight: Any, target: NDArray[Any], folds: Sequence[Fold]) -> NDArray[np.float64] | None:
+    if weight is None:
+        return None
+    found = np.asarray(weight, dtype=np.float64)
+    if found.shape != target.shape:
+        raise InputError(f"weights are one number for each row; got {found.shape} for {len(target)} rows; match them.")
+    if not all(found[part].any() for fold in folds for part in fold):
+        raise InputError("every fold has rows that count; got one whose weights are all 0; use fewer folds.")
+    return found
 
 
 def _mean(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -11,7 +11,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
+from monolip.estimators._groups import hold_out_groups
 from monolip.estimators._tables import read_table
 
 __all__ = ["PEERS", "USUAL", "Lesson", "Matrix", "missing_package", "read_matrix"]
@@ -50,14 +52,13 @@ class Lesson:
     def inner(self) -> tuple[Part, Part]:
         """To learn from and to stop on; with an equal share of every class where there are enough of each, or whole
         groups."""
-        from sklearn.model_selection import GroupShuffleSplit, train_test_split
+        from sklearn.model_selection import train_test_split
 
         y, seed = self.y, self.seed
-        own = None if self.groups is None else self.groups[self.rows]
-        if own is not None and own.min() < own.max():  # of a single group there is nothing to hold out but rows
-            splitter = GroupShuffleSplit(1, test_size=INNER, random_state=seed)
-            learn, watch = next(iter(splitter.split(y, groups=own)))
-            return self.part(learn), self.part(watch)
+        if self.groups is not None:
+            held = hold_out_groups(self.groups[self.rows], INNER, seed, y if self.classes else None)
+            if held.any():  # of few large groups there is nothing to hold out but rows
+                return self.part(np.flatnonzero(~held)), self.part(np.flatnonzero(held))
         enough = self.classes and np.bincount(y.astype(np.int64)).min() >= 2 and len(y) * INNER >= self.classes
         even = y if enough else None
         learn, watch = train_test_split(np.arange(len(y)), test_size=INNER, random_state=seed, stratify=even)
@@ -165,7 +166,8 @@ def _hist_gradient(lesson: Lesson) -> Predict:
     if lesson.groups is not None:
         (x, y, weight), watch = lesson.inner()
         own = dict(zip(("X_val", "y_val", "sample_weight_val"), watch, strict=True))
-    model = kind(**settings).fit(x, y, sample_weight=weight, **own)
+    with threadpool_limits(lesson.threads):  # it has no such parameter
+        model = kind(**settings).fit(x, y, sample_weight=weight, **own)
     return model.predict_proba if classes else model.predict  # type: ignore[no-any-return]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from monolip.errors import InputError, PromiseWarning
 from monolip.estimators._base import MonotonicBase
@@ -114,7 +115,8 @@ def _refit(subject: Subject, changes: Mapping[str, Any], learn: Rows, ask: Rows)
 def _trees(subject: Subject, learn: Rows, ask: Rows) -> FloatArray:
     (given, codes), (asked, _) = matrix_of(subject, learn.table), matrix_of(subject, ask.table)
     model = _lightgbm(subject, codes) if find_spec("lightgbm") else _hist_gradient(subject, codes)
-    with warnings.catch_warnings():  # about names of columns and unknown codes: nothing a reader of the page can change
+    # about names of columns and unknown codes: nothing a reader of the page can change
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         model.fit(given, learn.y)
         if not subject.labels:

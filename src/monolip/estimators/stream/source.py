@@ -182,6 +182,7 @@ class Source:
         done = 0
         try:
             for batch in self._batches(group, stored, batch_rows):
+                self._validate(batch)
                 if done >= skip:
                     yield self._with_partition(batch, file, names)
                 done += batch.num_rows
@@ -201,6 +202,13 @@ class Source:
             whole = require_pyarrow("pyarrow.ipc").open_file(data).get_batch(group.number).select(stored)
             for start in range(0, group.n_rows, batch_rows):
                 yield whole.slice(start, batch_rows)
+
+    def _validate(self, batch: Any) -> None:
+        """Lengths, offsets and text of a damaged file lead anywhere, out of memory too: Arrow checks them if asked."""
+        types = self.arrow.types
+        for column in batch.columns:
+            plain = types.is_primitive(column.type) or types.is_decimal(column.type) or types.is_null(column.type)
+            column.validate(full=not plain)
 
     def _with_partition(self, batch: Any, file: ListedFile, names: Sequence[str]) -> Any:
         arrays, arrow = [], self.arrow
