@@ -3,7 +3,8 @@
     python benchmarks/predict_speed.py            writes benchmarks/results/predict_speed.json, about a minute
 
 All are fitted on the same 20,000 rows of 5 and of 13 columns and predict the same rows from a contiguous numpy array.
-"small" is one member of d-16-16-1 without bins (below 600 weights); "default" is MonotonicRegressor as it comes.
+"small" is one member of d-16-16-1 without bins (below 600 weights) and without a forest, "small with a forest" the same
+with free_forest=True; "default" is MonotonicRegressor as it comes.
 """
 
 from __future__ import annotations
@@ -61,9 +62,16 @@ def compare(columns: int) -> dict[str, object]:
     X, y = table(20_000, columns, 0)
     cst = [1, *[0] * (columns - 1)]
     small = {"hidden_layer_sizes": (16, 16), "n_bins": 0, "n_estimators": 1}
+    ours = {
+        "small": small | {"free_forest": False},
+        "small with a forest": small | {"free_forest": True},
+        "default": {},
+    }
     models = {
-        "monolip small": MonotonicRegressor(monotonic_cst=cst, random_state=0, **small).fit(X, y),
-        "monolip default": MonotonicRegressor(monotonic_cst=cst, random_state=0).fit(X, y),
+        **{
+            f"monolip {k}": MonotonicRegressor(monotonic_cst=cst, random_state=0, **v).fit(X, y)
+            for k, v in ours.items()
+        },
         "lightgbm default": lightgbm.LGBMRegressor(monotone_constraints=cst, n_jobs=1, verbose=-1).fit(X, y),
         "xgboost default": xgboost.XGBRegressor(monotone_constraints=tuple(cst), n_jobs=1).fit(X, y),
     }
@@ -79,15 +87,16 @@ def compare(columns: int) -> dict[str, object]:
         seconds, latency = best[name], best_seconds(lambda p=predict: p(one), 200)
         rows[name] = {"rows_per_second": ROWS / seconds, "one_row_microseconds": 1e6 * latency}
         if name.startswith("monolip"):
-            rows[name]["weights"] = weights_of(models[name])
+            forest = models[name].frozen_.inputs.forest
+            rows[name] |= {"weights": weights_of(models[name]), "nodes": 0 if forest is None else len(forest.features)}
         print(
-            f"{columns:2d} columns  {name:18s} {ROWS / seconds:12,.0f} rows/s   one row {1e6 * latency:8.1f} us",
+            f"{columns:2d} columns  {name:28s} {ROWS / seconds:12,.0f} rows/s   one row {1e6 * latency:8.1f} us",
             flush=True,
         )
     speed = {name: row["rows_per_second"] for name, row in rows.items()}
     ratios = {
         f"{ours} / {theirs}": speed[ours] / speed[theirs]
-        for ours in ("monolip small", "monolip default")
+        for ours in ("monolip small", "monolip small with a forest", "monolip default")
         for theirs in ("lightgbm default", "xgboost default")
     }
     for name, ratio in ratios.items():

@@ -134,15 +134,22 @@ def predict_speed() -> str:
     parts = []
     for columns, found in data["results"].items():
         rows = [
-            (name, f"{m['rows_per_second'] / 1e6:.2f}", f"{m['one_row_microseconds']:.0f}", m.get("weights", ""))
+            (
+                name,
+                f"{m['rows_per_second'] / 1e6:.2f}",
+                f"{m['one_row_microseconds']:.0f}",
+                f"{m['weights']:,}" if "weights" in m else "",
+                f"{m['nodes']:,}" if m.get("nodes") else "",
+            )
             for name, m in found["models"].items()
         ]
         ratios = "; ".join(f"{name}: {value:.1f}" for name, value in found["ratios"].items())
-        head = [columns, "million rows per second", "one row, µs", "weights"]
+        head = [columns, "million rows per second", "one row, µs", "weights", "nodes of its forest"]
         parts.append(f"{table(head, rows)}\n\nRatios of rows per second: {ratios}.")
     return f"""## Prediction speed
 
-`{data["command"]}`: {data["settings"]["rows"]:,} rows, one thread. "small" has fewer than 600 weights.
+`{data["command"]}`: {data["settings"]["rows"]:,} rows, one thread. "small" has fewer than 600 weights; trees
+([free_forest](howto/free_forest.md)) are many times its size, and what a model with trees takes is theirs.
 
 {(chr(10) * 2).join(parts)}"""
 
