@@ -401,3 +401,17 @@ def test_a_warm_start_refuses_other_groups_and_another_free_forest(rng):
     with pytest.raises(InputError, match="a different free_forest"):
         model.set_params(free_forest=False).fit(X, y)
     assert model.set_params(free_forest="auto").fit(X, y).n_estimators_ == 4
+
+
+@pytest.mark.parametrize("word", ["lowest", "highest"])
+def test_what_is_missing_counts_as_asked_in_trees_too(word, rng):
+    """Where nothing was missing in training."""
+    X = rng.uniform(size=(600, 2))
+    y = X[:, 0] + 3 * (np.floor(9 * X[:, 1]) % 2)
+    model = MonotonicRegressor(monotonic_cst=[1, 0], missing={"x1": word}, free_forest=True, random_state=0).fit(X, y)
+    assert model.free_features_ == ("x1",)
+    edge = X[:, 1].min() if word == "lowest" else X[:, 1].max()
+    inputs = model.frozen_.inputs
+    numbers = inputs.forest.numbers(inputs.columns, [np.zeros(2), np.array([np.nan, edge])])
+    gone, there = inputs.forest.evaluate(numbers)
+    assert gone == there

@@ -94,7 +94,7 @@ def add_forest(
         return Whole(network, told=(NONE_FREE,) if eager else ())
     with recipe.coach.interruptible():
         assert network.inputs is not None
-        free = FreeRows(FreeColumns.of(table, network.inputs.columns, places))
+        free = FreeRows(FreeColumns.of(table, network.inputs.columns, places, promises.missing))
         growth = Growth(N_TREES, MIN_LEAF, recipe.coach.n_threads, recipe.coach.seed)
         judges = [climber for climber in climbers if climber.holdout is not None]
         if (not before and not judges) or not Leftover.of(target).can_be_judged():

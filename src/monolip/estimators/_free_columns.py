@@ -15,7 +15,7 @@ from monolip.input_columns import CategoryColumn, NumericColumn
 __all__ = ["FreeColumns", "free_places"]
 
 FloatArray = NDArray[np.float64]
-MISSING = float(np.finfo(np.float64).min)  # below all numbers
+MISSING = float(np.finfo(np.float64).min)  # below all numbers; above them where missing is promised as highest
 
 
 def free_places(promises: Promises) -> list[int]:
@@ -30,8 +30,8 @@ def free_places(promises: Promises) -> list[int]:
 class FreeColumns:
     """Of a table that was learned from: places of the columns, numbers (n, n_free), and what stands for what they lack.
 
-    Where nothing was missing in training, the middle number, or the most frequent label, stands for what is missing; a
-    label never seen counts as the most frequent one as well.
+    Where nothing was missing in training, the middle number, or the most frequent label, stands for what is missing
+    (unless it was asked to count as the lowest or highest number); a label never seen counts as the most frequent one.
     """
 
     places: tuple[int, ...]
@@ -40,22 +40,27 @@ class FreeColumns:
 
     @classmethod
     def of(
-        cls, table: RawTable, columns: Sequence[NumericColumn | CategoryColumn], places: Sequence[int]
+        cls,
+        table: RawTable,
+        columns: Sequence[NumericColumn | CategoryColumn],
+        places: Sequence[int],
+        missing: Sequence[str],
     ) -> FreeColumns:
-        """columns: of the network, which knows the labels."""
+        """columns: of the network, which knows the labels. missing: "state", "lowest" or "highest", of all columns."""
         numbers, stands = np.empty((table.n_rows, len(places))), []
         for k, j in enumerate(places):
             given, column = table.columns[j], columns[j]
-            found = _labels(given, column) if isinstance(column, CategoryColumn) else _numbers(given)
+            found = _labels(given, column) if isinstance(column, CategoryColumn) else _numbers(given, missing[j])
             numbers[:, k] = found[0]
             stands.append(found[1:])
         return cls(tuple(places), numbers, tuple(stands))
 
 
-def _numbers(given: RawColumn) -> tuple[FloatArray, float, float]:
+def _numbers(given: RawColumn, missing: str) -> tuple[FloatArray, float, float]:
     gone = np.isnan(given.values)
-    if gone.any():
-        return np.where(gone, MISSING, given.values), MISSING, 0.0
+    if gone.any() or missing != "state":
+        stand = -MISSING if missing == "highest" else MISSING
+        return np.where(gone, stand, given.values), stand, 0.0
     return given.values, float(np.quantile(given.values, 0.5, method="lower")), 0.0
 
 
