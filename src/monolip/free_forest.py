@@ -106,7 +106,7 @@ class FreeForest:
     def _ends_within(self, steps: int) -> bool:
         """Runtimes that go down by recursion have a stack to lose."""
         nodes = self.roots
-        for _ in range(steps):
+        for _ in range(steps + 1):
             first = self.children[nodes[self.features[nodes] != LEAF]]
             if not len(first):
                 return True

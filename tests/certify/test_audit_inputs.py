@@ -367,3 +367,10 @@ def test_numbers_reach_onnx_in_its_own_types():
     assert _tensor(np.array([True, False]), "a", "tensor(bool)").dtype == np.bool_
     assert _tensor(np.array([1.0, 2.0]), "a", "tensor(int32)").tolist() == [1, 2]
     assert np.isnan(_tensor(np.array([1.0, None], dtype=object), "a", "tensor(float)")[1])
+
+
+def test_strings_in_an_input_of_numbers_are_refused():
+    from monolip.certify.audit_onnx import _tensor
+
+    with pytest.raises(InputError, match="reads numbers in 'a'; got"):
+        _tensor(np.array(["x", "y"], dtype=object), "a", "tensor(float)")

@@ -12,8 +12,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from monolip.errors import FrozenFileError, InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_forest, _forest, _forest_worth
+from monolip.estimators._free_columns import FreeColumns
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._tables import read_table
+from monolip.input_columns import CategoryColumn
 
 QUICK = {"n_estimators": 1, "max_iter": 20, "random_state": 0, "free_forest": True}
 
@@ -415,3 +417,14 @@ def test_what_is_missing_counts_as_asked_in_trees_too(word, rng):
     numbers = inputs.forest.numbers(inputs.columns, [np.zeros(2), np.array([np.nan, edge])])
     gone, there = inputs.forest.evaluate(numbers)
     assert gone == there
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_missing_labels_of_ordered_categories_count_as_asked_in_trees_too(gone, rng):
+    column = CategoryColumn("c", ("lo", "mid", "hi"), np.cumsum(np.ones((5, 1)), axis=0), ordered=True)
+    labels = np.append(rng.choice(["lo", "mid", "hi"], 60), [None] * gone).astype(object)
+    table = read_table(pd.DataFrame({"c": labels}))
+    for word, low, high in (("lowest", -np.inf, -1), ("highest", 3, np.inf), ("state", -np.inf, -1 if gone else 2)):
+        free = FreeColumns.of(table, [column], [0], [word])
+        assert low <= free.stands[0][0] <= high
+        assert not gone or free.numbers[-1, 0] == free.stands[0][0]

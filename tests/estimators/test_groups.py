@@ -104,3 +104,17 @@ def test_a_group_of_most_rows_is_never_held_out_and_told(largest, rng):
         assert (folds[groups != -1] >= 0).all()
     assert (deal_groups(groups, 2, rng, 10**6, spare_large=False) >= 0).all() if largest < 600 else True
     model.set_params(early_stopping=False).fit(X, y, groups=groups)  # nobody is held out then: nothing to tell
+
+
+def test_no_fold_takes_all_rows_of_a_class(rng):
+    classes = np.repeat([0, 1], [227, 173])
+    assert deal_groups(classes, 8, rng, 10**6, classes=classes) is None  # a group for each class: nothing to hold out
+    groups = np.r_[np.arange(227) // 5, np.full(173, 99)]
+    folds = deal_groups(groups, 8, rng, 10**6, classes=classes)
+    assert (folds[classes == 1] == -1).all()
+    assert set(folds.tolist()) == {-1, *range(int(folds.max()) + 1)}
+    X = rng.normal(size=(400, 2)) + classes[:, None]
+    model = MonotonicClassifier(monotonic_cst=[1, 0], random_state=0)
+    with pytest.warns(UserWarning, match="227 of 400 rows are of one group"):
+        model.fit(X, classes, groups=classes)
+    assert model.score(X, classes) > 0.7

@@ -362,6 +362,7 @@ def test_decimals_are_the_nearest_floats_wherever_they_come_from(tmp_path, rng):
     fitted.fit(table, np.r_[[float(v) for v in digits], 0.0])
     floats = pd.DataFrame({"a": [*map(float, digits), np.nan], "b": table["b"].to_numpy()})
     assert np.array_equal(fitted.predict(table), fitted.predict(floats))
+    assert np.array_equal(fitted.predict(table.to_pandas(types_mapper=pd.ArrowDtype)), fitted.predict(floats))
     pq.write_table(table, tmp_path / "d.parquet")
     fitted.predict_stream(tmp_path / "d.parquet", tmp_path / "out.parquet")
     found = pq.read_table(tmp_path / "out.parquet").column("prediction").to_numpy()

@@ -225,3 +225,18 @@ def test_weights_and_tables_that_cannot_be_compared_are_refused():
         compare(X, y, weight=~np.isin(np.arange(len(y)), fold), groups=groups, **given)
     with pytest.raises(InputError, match="of a data frame; got ndarray"):
         compare(np.zeros((240, 2)), y, **given)
+
+
+def test_trees_stop_on_a_whole_group_of_some_size_where_there_is_one():
+    """Few large groups, and a stray row with a group of its own: that row alone would end training anywhere."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(5), 400)
+    groups[0] = 77
+    X = read_matrix(arrow.table({"a": rng.normal(size=2000), "b": np.arange(2000)}), None, ())
+    for classes, y in ((0, rng.normal(size=2000)), (2, rng.integers(0, 2, 2000))):
+        learn, watch = Lesson(X, np.arange(2000), y, None, classes, 0, 1, groups).inner()
+        kept, seen = (groups[part[0][:, 1].astype(int)] for part in (learn, watch))
+        assert len(seen) >= 399
+        assert not np.isin(seen, kept).any()
+    two = Lesson(X, np.arange(2000), y, None, 0, 0, 1, (groups > 1).astype(int))
+    assert len(two.inner()[1][0]) == 799  # not the others, which are more than half

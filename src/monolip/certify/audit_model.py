@@ -148,8 +148,8 @@ def _of_frozen(network: FrozenNetwork) -> Scorer:
 
 def onnx_scorer(session: Any) -> Scorer:
     """An onnxruntime session with one matrix input, or one input a column."""
-    dtype = np.dtype(np.float64 if "double" in session.get_inputs()[0].type else np.float32)
-    own = None if reads_columns(session) else dtype
+    kinds: dict[str, np.dtype[Any]] = {"tensor(float)": np.dtype("f4"), "tensor(double)": np.dtype("f8")}
+    own = None if reads_columns(session) else kinds.get(session.get_inputs()[0].type)
     return Scorer(lambda native: onnx_scores(session, native), "ONNX", None, None, own)
 
 

@@ -47,9 +47,9 @@ def session_of(model: str | bytes, advice: str) -> Any:
 
 
 def reads_columns(session: Any) -> bool:
-    """Whether it has an input for each column, and not one for a matrix of floats."""
+    """Whether it has an input for each column, and not one for a matrix of numbers."""
     inputs = session.get_inputs()
-    return len(inputs) > 1 or inputs[0].type not in ("tensor(float)", "tensor(double)")
+    return len(inputs) > 1 or inputs[0].type == "tensor(string)"
 
 
 def onnx_scores(session: Any, native: Any) -> NDArray[Any]:
@@ -58,8 +58,8 @@ def onnx_scores(session: Any, native: Any) -> NDArray[Any]:
     if reads_columns(session):
         feed: Mapping[str, Any] = _by_column(inputs, native)
     else:
-        kind = np.float64 if "double" in inputs[0].type else np.float32
-        feed = {inputs[0].name: np.asarray(native, dtype=kind)}
+        whole, (name, kind) = np.asarray(native), (inputs[0].name, inputs[0].type)
+        feed = {name: _tensor(whole.ravel(), name, kind).reshape(whole.shape)}
     found = session.run(None, feed)
     is_label = np.asarray(found[0]).dtype.kind not in "f"
     return as_numbers(found[-1] if is_label else found[0])
@@ -87,9 +87,14 @@ def _tensor(column: NDArray[Any], name: str, kind: str) -> NDArray[Any]:
         raise InputError(
             f"an audit feeds numbers and strings; the ONNX model wants {kind} in {name!r}; export another."
         )
-    missing = np.array([is_missing(value) for value in column.tolist()])
+    if column.dtype.kind in "fiub" and _KINDS[kind].kind == "f":
+        return column.astype(_KINDS[kind])
+    missing = np.array([is_missing(value) for value in column.tolist()], dtype=bool)
     if _KINDS[kind].kind == "f":
-        return np.where(missing, np.nan, column).astype(_KINDS[kind])
+        try:
+            return np.where(missing, np.nan, column).astype(_KINDS[kind])
+        except (TypeError, ValueError):
+            raise InputError(f"the ONNX model reads numbers in {name!r}; got {column.dtype}; convert it.") from None
     if missing.any():
         raise InputError(
             f"the ONNX model has no missing values in {name!r} ({kind}); got one in row {int(missing.argmax())}; fill "

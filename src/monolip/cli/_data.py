@@ -65,6 +65,7 @@ def read_data(path: Path, *, encoding: str = "utf-8", separator: str | None = No
         else:
             table = _read_csv(arrow, source, path, encoding, separator, decimal)
         _check(table, path)
+        return _plain(arrow, table)
     except UnicodeError:
         raise InputError(f"{_TEXT}; got other bytes in the header of {path}; {_ENCODING}") from None
     except (arrow.ArrowException, OSError) as error:
@@ -76,7 +77,6 @@ def read_data(path: Path, *, encoding: str = "utf-8", separator: str | None = No
         raise InputError(
             f"a table is CSV, Parquet or Arrow; {path} could not be read as one: {reason}; {advice}."
         ) from None
-    return _plain(arrow, table)
 
 
 def pick(table: Table, names: list[str], what: str) -> Table:

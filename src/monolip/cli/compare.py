@@ -37,7 +37,7 @@ _MODELS = ("LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost")
 def _named(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[str]:
     """Names with commas, or the option again for each; letters of any size."""
     one = click.Choice(_MODELS, case_sensitive=False)
-    asked = [name.strip() for names in given for name in names.split(",")]
+    asked = [name.strip() for names in given for name in names.split(",") if name.strip()]
     return list(dict.fromkeys(one.convert(name, parameter, context) for name in asked))
 
 
@@ -108,8 +108,8 @@ def command(**options: Any) -> int:
     for sentence in sorted({str(warning.message) for warning in caught if warning.category is PromiseWarning}):
         tell(f"note: {sentence}")  # once, not in every fold
     notes = [str(warning.message) for warning in caught if is_a_note(str(warning.message))]
-    for sentence in {note.split(" ")[0]: note for note in notes}.values():  # one of each kind
-        tell(f"note: {in_our_words(sentence)}")
+    for sentence in {note.split(" ")[0]: note for note in notes[::-1]}.values():  # the first of each kind
+        tell(f"note: in a fold: {in_our_words(sentence)}")
     if options["output"] is not None:
         _save(found, options["output"])
     show(_answer(options, prepared, found), options["as_json"])

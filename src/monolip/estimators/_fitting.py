@@ -178,7 +178,7 @@ def make_folds(target: Target, settings: Settings, rng: np.random.Generator) -> 
         return None
     n_folds = max(2, round(min(1 / settings.holdout, n)))
     if target.groups is not None:
-        return deal_groups(target.groups, n_folds, rng, MAX_HELD_OUT)
+        return deal_groups(target.groups, n_folds, rng, MAX_HELD_OUT, classes=target.classes)
     folds = deal_folds(n, n_folds, rng, target.classes)
     for fold in range(n_folds if n > n_folds * MAX_HELD_OUT else 0):  # judging needs no more rows
         folds[rng.permutation(np.flatnonzero(folds == fold))[MAX_HELD_OUT:]] = -1

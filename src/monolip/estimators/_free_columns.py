@@ -50,7 +50,10 @@ class FreeColumns:
         numbers, stands = np.empty((table.n_rows, len(places))), []
         for k, j in enumerate(places):
             given, column = table.columns[j], columns[j]
-            found = _labels(given, column) if isinstance(column, CategoryColumn) else _numbers(given, missing[j])
+            if isinstance(column, CategoryColumn):
+                found = _labels(given, column, missing[j])
+            else:
+                found = _numbers(given, missing[j])
             numbers[:, k] = found[0]
             stands.append(found[1:])
         return cls(tuple(places), numbers, tuple(stands))
@@ -64,9 +67,10 @@ def _numbers(given: RawColumn, missing: str) -> tuple[FloatArray, float, float]:
     return given.values, float(np.quantile(given.values, 0.5, method="lower")), 0.0
 
 
-def _labels(given: RawColumn, column: CategoryColumn) -> tuple[FloatArray, float, float]:
+def _labels(given: RawColumn, column: CategoryColumn, word: str) -> tuple[FloatArray, float, float]:
     n, codes = len(column.categories), given.codes_in(column)
     counts = np.bincount(codes, minlength=n + 2)
     usual = float(counts[:n].argmax()) if n else 0.0
-    missing = MISSING if counts[n + 1] else usual
+    beyond = -MISSING if word == "highest" else MISSING  # of ordered categories, the others have a state
+    missing = beyond if counts[n + 1] or word != "state" else usual
     return np.append(np.arange(n, dtype=np.float64), [usual, missing])[codes], missing, usual

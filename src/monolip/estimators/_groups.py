@@ -50,13 +50,14 @@ def read_groups(groups: Any, n_rows: int) -> Groups | None:
 
 
 def deal_groups(
-    groups: Groups, n_folds: int, rng: np.random.Generator, most: int, spare_large: bool = True
-) -> NDArray[np.int32] | None:
+    groups: Groups, n_folds: int, rng: np.random.Generator, most: int, spare_large: bool = True,
+    classes: NDArray[np.int64] | None = None,
+) -> NDArray[np.int32] | None:  # fmt: skip
     """Fold of each row: groups whole, about as many rows in each fold; -1 for those of groups that are never held out.
 
     most: rows that a fold needs at most. spare_large: never hold out a group of more than half of the rows, which would
-    leave the smaller part to learn from. Of few groups there are as few folds, and none (None) of a single one: there
-    is nothing to hold out that would tell of others.
+    leave the smaller part to learn from. classes: of the rows; no fold takes all rows of one. Of few groups there are
+    as few folds, and none (None) of a single one: there is nothing to hold out that would tell of others.
     """
     _, groups, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
@@ -75,25 +76,47 @@ def deal_groups(
         beyond = np.cumsum(sizes[mine]) > most
         beyond[0] = False
         fold_of[mine[beyond]] = -1
-    return fold_of[groups]
+    return _numbered(fold_of[groups], groups, classes)
 
 
-def hold_out_groups(groups: Groups, share: float, seed: int, classes: NDArray[Any] | None = None) -> NDArray[np.bool_]:
+def _numbered(folds: NDArray[np.int32], groups: Groups, classes: NDArray[np.int64] | None) -> NDArray[np.int32] | None:
+    """Without the groups whose fold would take all rows of a class, and without gaps; None where no fold is left."""
+    found, last = np.full(len(folds), -1, np.int32), 0
+    for fold in range(int(folds.max()) + 1):
+        held = _with_classes_left(folds == fold, groups, classes)
+        if held.any():
+            found[held], last = last, last + 1
+    return found if last else None
+
+
+def hold_out_groups(
+    groups: Groups, share: float, seed: int, classes: NDArray[Any] | None = None, needed: bool = False
+) -> NDArray[np.bool_]:
     """Which rows to hold out, about a share of them: groups in random order as long as they fit in, whole.
 
-    classes: of the rows; what is left has rows of all of them. One group at least is left; of few large ones none may
-    fit in.
+    classes: of the rows; what is left has rows of all of them. One group at least is left. Of few large groups none or
+    only a small one may fit in. needed: hold out one that does not, then, of at most half of the rows.
     """
     _, groups, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    most = max(1, round(len(groups) * share))
+    most, order = max(1, round(len(groups) * share)), np.random.default_rng(seed).permutation(len(sizes))
     held, count = np.zeros(len(sizes), dtype=bool), 0
-    for group in np.random.default_rng(seed).permutation(len(sizes))[:-1].tolist():
+    for group in order[:-1].tolist():
         if count + sizes[group] <= most:
             held[group], count = True, count + int(sizes[group])
-    test = held[groups]
-    if classes is not None:  # groups with a class that the others lack are not held out
-        test &= ~np.isin(groups, groups[test & ~np.isin(classes, classes[~test])])
-    return test
+    found = _with_classes_left(held[groups], groups, classes)
+    if needed and 2 * int(found.sum()) < most:
+        for group in order[np.argsort(sizes[order], kind="stable")].tolist():
+            large = _with_classes_left(groups == group, groups, classes)
+            if most <= 2 * int(large.sum()) and sizes[group] < len(groups) and not _is_large(sizes[group], len(groups)):
+                return large
+    return found
+
+
+def _with_classes_left(held: NDArray[np.bool_], groups: Groups, classes: NDArray[Any] | None) -> NDArray[np.bool_]:
+    """Groups with a class that the others lack are not held out."""
+    if classes is None:
+        return held
+    return held & ~np.isin(groups, groups[held & ~np.isin(classes, classes[~held])])
 
 
 def hardly_groups(groups: Groups | None) -> tuple[str, ...]:

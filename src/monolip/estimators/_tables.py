@@ -169,9 +169,12 @@ def _from_series(given: Any, name: str) -> RawColumn:
     if found is not None:
         return found
     series: nw.Series[Any] = nw.from_native(given, series_only=True, pass_through=True)
+    if series.implementation.is_pyarrow() and str(series.to_native().type).startswith("decimal"):
+        return RawColumn(name, arrow_decimals(series.to_native(), name))
     dtype = series.dtype
     if dtype == nw.Decimal:
-        return RawColumn(name, _decimals(series))
+        numbers = [np.nan if is_missing(value) else float(value) for value in series.to_list()]
+        return RawColumn(name, np.array(numbers, dtype=np.float64))
     if dtype.is_numeric() or dtype == nw.Boolean:
         wide = dtype in (nw.Int128, nw.UInt128)  # numpy has no such numbers
         plain = (series.cast(nw.Float64) if wide else series).to_numpy()
@@ -189,13 +192,13 @@ def _from_series(given: Any, name: str) -> RawColumn:
     _refuse_type(dtype, name)
 
 
-def _decimals(series: nw.Series[Any]) -> NDArray[np.float64]:
+def arrow_decimals(values: Any, name: str) -> NDArray[np.float64]:
     """The nearest floats, as float() makes them: Arrow's own cast is an ulp off now and then."""
-    if series.implementation.is_pyarrow():
-        native = series.to_native()
-        digits = native.cast("string").cast("float64")  # ten times as fast as float() for each
-        return np.array(digits.to_numpy(), dtype=np.float64)
-    return np.array([np.nan if value is None else float(value) for value in series.to_list()], dtype=np.float64)
+    try:
+        digits = values.cast("string").cast("float64")  # ten times as fast as float() for each
+    except ValueError as error:  # Arrow's own is one
+        raise InputError(f"decimals are numbers; got {error} in column {name!r}; repair or convert it.") from None
+    return np.array(digits.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _objects(series: nw.Series[Any]) -> NDArray[Any]:

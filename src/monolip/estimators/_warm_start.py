@@ -23,7 +23,9 @@ def to_continue(model: Any, schema: Schema, asked: dict[str, Any], same: dict[st
             f"{model.n_estimators!r} after {len(fitted.arrays)}; raise n_estimators, to {len(fitted.arrays) + 1} or "
             "more, or set warm_start=False."
         )
-    changed = [name for name, value in asked.items() if fitted.definition[name] != value]
+    changed = [
+        name for name, value in asked.items() if name not in fitted.definition or fitted.definition[name] != value
+    ]
     changed = changed or [name for name, value in same.items() if model._fitted_on.get(name) != value]
     if changed:
         raise InputError(

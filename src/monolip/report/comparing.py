@@ -73,7 +73,8 @@ def compare(
         models: of LightGBM, XGBoost, HistGradientBoosting, CatBoost; None: the first three. Those not installed are
             named in `missing`; where nobody that was named is installed, that is an error.
         categorical: names of columns that are categories. parameters: further ones of our estimator.
-        groups: (n,), names of groups of rows that are never torn apart, by folds or by what a model stops on.
+        groups: (n,), names of groups of rows that are never torn apart, by folds or by what a model stops on (but
+            for trees with one group to learn from, or one for each class: they stop on some of its rows).
         on_progress: called with (done, total, what) before every fit.
     """
     labels, target = _target(y, classification)

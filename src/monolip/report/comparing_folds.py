@@ -43,6 +43,7 @@ def _whole_groups(target: NDArray[Any], has_classes: bool, n_folds: int, seed: i
         folds = list(splitter.split(target, target, groups))
     else:
         dealt = deal_groups(groups, n_folds, np.random.default_rng(seed), len(target), spare_large=False)
+        assert dealt is not None, "there are as many groups as folds"
         folds = [(np.flatnonzero(dealt != k), np.flatnonzero(dealt == k)) for k in range(n_folds)]
     for train, test in folds:
         if not len(test) or (has_classes and len(np.unique(target[train])) < len(np.unique(target))):

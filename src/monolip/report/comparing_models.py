@@ -56,8 +56,8 @@ class Lesson:
 
         y, seed = self.y, self.seed
         if self.groups is not None:
-            held = hold_out_groups(self.groups[self.rows], INNER, seed, y if self.classes else None)
-            if held.any():  # of few large groups there is nothing to hold out but rows
+            held = hold_out_groups(self.groups[self.rows], INNER, seed, y if self.classes else None, needed=True)
+            if held.any():  # of one group, or of one for each class, there is nothing to hold out but rows
                 return self.part(np.flatnonzero(~held)), self.part(np.flatnonzero(held))
         enough = self.classes and np.bincount(y.astype(np.int64)).min() >= 2 and len(y) * INNER >= self.classes
         even = y if enough else None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from monolip.errors import InputError
 from monolip.estimators._checks import LARGEST
 from monolip.estimators._raw_column import array_of
-from monolip.estimators._tables import RawColumn, RawTable, _from_series, refuse_infinite
+from monolip.estimators._tables import RawColumn, RawTable, _from_series, arrow_decimals, refuse_infinite
 from monolip.estimators.stream._arrow import LABEL, NOTHING, is_number, require_pyarrow
 from monolip.estimators.stream.left_out import LeftOut
 from monolip.estimators.stream.source import Source
@@ -136,6 +136,8 @@ def raw_column(values: Any, name: str, kind: str) -> RawColumn:
     if kind != LABEL:
         if arrow.types.is_float32(values.type) or arrow.types.is_float64(values.type):  # in a fifth of the time
             return RawColumn(name, np.asarray(values.to_numpy(zero_copy_only=False), np.float64))
+        if arrow.types.is_decimal(values.type):
+            return RawColumn(name, arrow_decimals(values, name))
         return _from_series(nw.from_native(arrow.chunked_array([values]), series_only=True), name)
     own = arrow.types.is_dictionary(values.type)
     coded = values if own else values.dictionary_encode()

@@ -106,9 +106,9 @@ class Source:
                     schema = reader.schema
             else:
                 refuse_file(file.path, "it has no bytes" if not head else "it begins like none of them")
-        except (OSError, self.arrow.ArrowException) as error:
+            own = frozenset(schema.names)
+        except (OSError, UnicodeError, self.arrow.ArrowException) as error:  # names that are no text, too
             refuse_file(file.path, error)
-        own = frozenset(schema.names)
         asked = {key: value for key, value in file.above.items() if key in (self._given or ()) and key not in own}
         self.files[number] = file = replace(file, partition={**asked, **file.partition})
         self._twice[number] = own & file.partition.keys()
@@ -186,7 +186,7 @@ class Source:
                 if done >= skip:
                     yield self._with_partition(batch, file, names)
                 done += batch.num_rows
-        except (OSError, self.arrow.ArrowException) as error:
+        except (OSError, UnicodeError, self.arrow.ArrowException) as error:
             refuse_file(file.path, error)
         if done != group.n_rows:
             refuse_file(file.path, f"{done} rows where there were {group.n_rows} when the fit began")
