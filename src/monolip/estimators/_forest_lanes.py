@@ -37,8 +37,10 @@ class ForestTables(NamedTuple):
     roots: IntArray  # (trees,)
 
 
-def forest_tables(forest: FreeForest, columns: Sequence[Any]) -> ForestTables:
+def forest_tables(forest: FreeForest | None, columns: Sequence[Any]) -> ForestTables | None:
     """columns: all raw ones of the network."""
+    if forest is None:
+        return None
     labels = [len(columns[j].categories) if hasattr(columns[j], "codes") else NUMBERS for j in forest.reads]
     leaf, n = forest.features == LEAF, len(forest.features)
     nodes = np.empty((n, 2))
@@ -54,6 +56,14 @@ def forest_tables(forest: FreeForest, columns: Sequence[Any]) -> ForestTables:
         forest.values.astype(np.float64),
         forest.roots.copy(),  # kernels are compiled for arrays that can be written to
     )
+
+
+def forest_sums(f: ForestTables | None, raw: FloatArray, strides: tuple[int, int], n_rows: int) -> FloatArray:
+    """(n_rows,) of flat rows with (row, column) strides, categories as codes; empty where there is no forest."""
+    out = np.empty(0 if f is None else n_rows)
+    if f is not None:
+        _sum_leaves(raw, *strides, f, out)
+    return out
 
 
 @compiled(inner=True)
@@ -90,8 +100,8 @@ def _go_down(f: ForestTables, root: int, numbers: FloatArray, first: int, place:
 
 
 @compiled()
-def forest_sums(raw: FloatArray, row_stride: int, column_stride: int, f: ForestTables, out: FloatArray) -> None:
-    """out (n,) of flat rows with these strides; categories are codes there. Leaves are added in the order of trees."""
+def _sum_leaves(raw: FloatArray, row_stride: int, column_stride: int, f: ForestTables, out: FloatArray) -> None:
+    """out (n,); leaves are added in the order of trees."""
     numbers, place = np.empty(f.reads.shape[0] * ROWS), np.empty(TOGETHER, np.int64)
     out[:] = 0.0
     for start in range(0, out.size, ROWS):

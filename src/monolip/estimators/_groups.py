@@ -107,7 +107,7 @@ def hold_out_groups(
     if needed and 2 * int(found.sum()) < most:
         for group in order[np.argsort(sizes[order], kind="stable")].tolist():
             large = _with_classes_left(groups == group, groups, classes)
-            if most <= 2 * int(large.sum()) and sizes[group] < len(groups) and not _is_large(sizes[group], len(groups)):
+            if most <= 2 * int(large.sum()) and not _is_large(sizes[group], len(groups)):
                 return large
     return found
 

@@ -56,8 +56,7 @@ class IntegerPredictor:
 
     def __init__(self, network: FixedPointNetwork) -> None:
         self.tables, self.layers = integer_tables(network), carried(network.packed())
-        forest = network.inputs.forest
-        self.forest = None if forest is None else forest_tables(forest, network.inputs.columns)
+        self.forest = forest_tables(network.inputs.forest, network.inputs.columns)
         self.n_outputs = network.n_outputs
 
     @staticmethod
@@ -71,9 +70,7 @@ class IntegerPredictor:
 
         False where a value is infinite, or missing without a rule; then `out` says nothing.
         """
-        sums = np.empty(0 if self.forest is None else len(out))
-        if self.forest is not None:
-            forest_sums(raw, *strides, self.forest, sums)
+        sums = forest_sums(self.forest, raw, strides, len(out))
         return evaluate_raw_rows(raw, *strides, self.tables, sums, self.layers, self._scratch(), out) == GOOD
 
     def _scratch(self) -> _Scratch:

@@ -73,15 +73,7 @@ class Predictor:
 
     @cached_property
     def _forest(self) -> ForestTables | None:
-        forest = self.inputs.forest
-        return None if forest is None else forest_tables(forest, self.inputs.columns)
-
-    def _sums(self, raw: FloatArray, strides: tuple[int, int], n: int) -> FloatArray:
-        """Of the forest for each of n rows; empty where there is none."""
-        sums = np.empty(0 if self._forest is None else n)
-        if self._forest is not None:
-            forest_sums(raw, *strides, self._forest, sums)
-        return sums
+        return forest_tables(self.inputs.forest, self.inputs.columns)
 
     def prepare(self, exact: bool) -> None:
         """Make what the first prediction would make, before several threads ask for it at once."""
@@ -96,7 +88,7 @@ class Predictor:
         def work(start: int, stop: int) -> None:
             raw, strides = self._raw(table, codes, start, stop)
             scratch = np.empty((4, max(width, self.inputs.n_model, self.inputs.n_raw + 1) * LANES))
-            sums = self._sums(raw, strides, stop - start)
+            sums = forest_sums(self._forest, raw, strides, stop - start)
             if predict_rows(raw, *strides, tables, sums, limit, networks, scratch, out[start:stop]) != GOOD:
                 refuse_infinite(table)
                 # values near 1e300: the slow path clamps them
