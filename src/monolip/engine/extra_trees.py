@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
 
-__all__ = ["Tree", "grow_tree", "grow_trees", "sum_of_trees"]
+__all__ = ["Tree", "grow_tree", "grow_trees", "next_random", "sum_of_trees"]
 
 FloatArray = NDArray[np.float64]
 Ranks = NDArray[np.int32]
@@ -68,7 +68,7 @@ def sum_of_trees(trees: Sequence[Tree], x: FloatArray) -> FloatArray:
 
 
 @compiled(inner=True)
-def _next(state: Any) -> tuple[Any, Any]:
+def next_random(state: Any) -> tuple[Any, Any]:
     """splitmix64: (state, 32 random bits)."""
     state += np.uint64(0x9E3779B97F4A7C15)
     z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -88,7 +88,7 @@ def _draw(x: Ranks, a: int, b: int, state: Any, low: Ranks, high: Ranks, cut: Ra
             low[j] = min(low[j], v)
             high[j] = max(high[j], v)
     for j in range(d):
-        state, bits = _next(state)
+        state, bits = next_random(state)
         width = np.uint64(high[j] - low[j])
         cut[j] = low[j] + (1 if width > 0 else 0) + np.int32((bits * width) >> np.uint64(32))
     return state
