@@ -64,15 +64,27 @@ def check_ends(network: FrozenNetwork) -> None:
 
 
 def _check_forest(network: FrozenNetwork, inputs: InputTransform) -> None:
-    """A forest reads features that may rise and fall, of one output: nothing that is promised depends on it."""
+    """A forest serves one output, and keeps the direction of every feature it reads that has one."""
     if network.n_outputs != 1 or network.free_branch is not None:
         raise FreezeError("a forest serves a network of one output without a free branch; got another; leave it out.")
-    for i in inputs.free:
-        box = slice(int(inputs.starts[i]), int(inputs.starts[i + 1]))
-        if not ((network.bounds.lower[box] < 0) & (network.bounds.upper[box] > 0)).all():
-            raise FreezeError(
-                f"a forest reads features without a promise; {inputs.names[i]!r} has a direction; leave it out."
-            )
+    forest, box = inputs.forest, network.bounds
+    assert forest is not None, "the caller has checked"
+    for k, i in enumerate(forest.reads):
+        own = slice(int(inputs.starts[i]), int(inputs.starts[i + 1]))
+        for has_direction, keeps, word in (
+            ((box.lower[own] >= 0).any(), forest.rises[k], "increasing"),
+            ((box.upper[own] <= 0).any(), forest.falls[k], "decreasing"),
+        ):
+            if has_direction and not keeps:
+                raise FreezeError(
+                    f"trees keep the direction of what they read; {inputs.names[i]!r} has a direction, {word}, and "
+                    "some tree does not; grow trees that keep it, or leave the feature out of the forest."
+                )
+            if has_direction and box.lower[-1] < 0:
+                raise FreezeError(
+                    f"a forest that reads a feature with a direction ({inputs.names[i]!r}) enters with weights >= 0; "
+                    f"got slopes from {box.lower[-1]} on for its sum; make that bound 0, or leave the feature out."
+                )
 
 
 def _surely_keeps(network: FrozenNetwork, promise: SlopeBounds) -> bool:
