@@ -14,12 +14,12 @@ from .input_transform import Column, InputTransform
 from .output_link import OutputLink
 from .piecewise_linear import PiecewiseLinear
 from .raw_slopes import features_with_slopes
-from .slopes import SlopeBounds
+from .slopes import SlopeBounds, promise_word
 
 if TYPE_CHECKING:
     from .frozen import FrozenNetwork
 
-__all__ = ["check_ends", "put_ends", "take_ends"]
+__all__ = ["check_ends", "promise_beside_trees", "put_ends", "take_ends"]
 
 Tensors = dict[str, NDArray[np.float64]]
 
@@ -85,6 +85,20 @@ def _check_forest(network: FrozenNetwork, inputs: InputTransform) -> None:
                     f"a forest that reads a feature with a direction ({inputs.names[i]!r}) enters with weights >= 0; "
                     f"got slopes from {box.lower[-1]} on for its sum; make that bound 0, or leave the feature out."
                 )
+
+
+def promise_beside_trees(network: FrozenNetwork, i: int) -> str:
+    """What is promised of raw column i, which a forest reads: a direction, as a word, or "free"; never slopes."""
+    inputs = network.inputs
+    assert inputs is not None, "asked of raw columns"
+    column, start = inputs.columns[i], int(inputs.starts[i])
+    if isinstance(column, CategoryColumn):
+        n = max(len(column.categories) - 1, 1) if column.ordered else 0
+    else:
+        n = len(column.maps)  # the column after them says whether the value is there
+    own = slice(start, start + n)
+    low, high = network.bounds.lower[own], network.bounds.upper[own]
+    return promise_word(bool(n and (low >= 0).all()), bool(n and (high <= 0).all()), has_interval=False)
 
 
 def _surely_keeps(network: FrozenNetwork, promise: SlopeBounds) -> bool:
