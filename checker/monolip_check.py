@@ -176,22 +176,28 @@ def read_column(entry, prefix, tensors, kind="d"):
     return Record(name=entry["name"], width=len(low), rates=rates, low=low, high=high, missing=missing,
                   limits=[max(map(abs, some)) for some in each(low, high, missing or low)])
 def read_forest(entry, tensors, n_columns, kind="d"):
-    """The raw columns that trees ask about, and no others; a bound of the sum of their leaves (of no trees: none)."""
+    """{raw column that trees ask about: [(how their sum moves with it, its ends)]}, and a bound of the sum, if any."""
     if entry is None:
-        return (), []
+        return {}, []
     reads, roots = entry["reads"], numbers(tensors, "forest.roots", None, kind=kind)
     nodes = cut(numbers(tensors, "forest.nodes", None, 3, kind=kind), 3)  # feature, threshold or value, child
-    _ = numbers(tensors, "forest.knots", len(nodes)) if kind == "q" else None  # thresholds, beside integers
+    cuts = numbers(tensors, "forest.knots", len(nodes)) if kind == "q" else [number for _, number, _ in nodes]
     known = reads and reads == sorted({*reads}) and reads[0] >= 0 and reads[-1] < n_columns
     need(known and [*map(len, entry["stands"])] == [2] * len(reads), "a forest over columns that are not there")
-    trees, most = list(pairwise([*map(int, roots), len(nodes)])), 0
+    trees, most, below, far = list(pairwise([*map(int, roots), len(nodes)])), 0, {}, sys.float_info.max
+    ways, parted = [{"increasing", "decreasing"} for _ in reads], {k for (k, *_), x in each(nodes, cuts) if x == -far}
     need([0, *roots[1:]] == [a for a, _ in trees] == roots and all(a < b for a, b in trees), "trees without roots")
     for first, end in trees:
-        for at, (feature, _, child) in enumerate(nodes[first:end], first):
-            inner = feature in range(len(reads)) and child in range(at + 1, end - 1)
+        for at, (feature, value, child) in zip(range(end - 1, first - 1, -1), nodes[first:end][::-1]):
+            inner = feature in range(len(reads)) and at < child < end - 1 and child == int(child)
             need(inner or (feature, child) == (-1, 0), "a node that leads out of its tree, or asks about no column")
-        most += max(abs(value) for feature, value, _ in nodes[first:end] if feature < 0)
-    return reads, [most]
+            (a, b), (c, d) = (below[child], below[child + 1]) if inner else [(value, value)] * 2  # leaves below: ends
+            below[at] = min(a, c), max(b, d)
+            ways[int(feature)] -= {*["increasing"] * (b > c), *["decreasing"] * (a < d)}  # of a leaf nothing is taken
+        most += max(map(abs, below[first]))
+    words = [{"flat": "flat", "increasing": "flat" if way[1:] else way[0]} if way else {} for way in map(list, ways)]
+    at = [0 if m == -far and k not in parted else 2 if m == far else 1 for k, (m, _) in enumerate(entry["stands"])]
+    return {i: [(word, (m, 0, 2))] for i, word, m in each(reads, words, at)}, [most]
 def free_layers(count):
     return [f"free.{k}.{part}" for k in range(count) for part in ("weight", "bias")]
 def check_ends(entries, link, n):
@@ -204,29 +210,31 @@ def check_ends(entries, link, n):
 def word_of(column):
     signs = {(w > 0) - (w < 0) for w in column} - {0}
     return "none" if len(signs) > 1 else {0: "flat", 1: "increasing", -1: "decreasing"}[sum(signs)]
-def directions_of(column, words):
+def directions_of(column, words, more):
     """Per output the direction of a feature, and the place of missing values in it; words[k][j]: of model columns."""
     def joined(moving):  # model columns that move up together
         found = [{word for word, moves in each(own, moving) if moves} - {"flat"} for own in words]
         return ["flat" if not some else some.pop() if len(some) == 1 else "none" for some in found]
     if column.low is None:  # categories without an order
         return ["none"] * len(words), None
-    ends = list(each(column.missing or column.low, column.low, column.high))
+    ends = [*each(column.missing or column.low, column.low, column.high), *more]
     found, wider = joined([low < high for _, low, high in ends]), joined([not m == a == b for m, a, b in ends])
     agree = set(found) & {"increasing", "decreasing"} and all(w in ("none", v) for w, v in each(found, wider))
     place = "lowest" if all(m <= a for m, a, _ in ends) else "highest" if all(m >= b for m, _, b in ends) else "state"
     return found, "refused" if column.missing is None else place if agree else "state"
 def outwards(ends, ways=("ROUND_FLOOR", "ROUND_CEILING")):  # six digits to print, no tighter than what is proved
     return ", ".join(f"{float(decimal.Context(6, way).create_decimal(repr(v))):.6g}" for v, way in each(ends, ways))
-def check_features(entries, columns, n_promised, words, slopes, softmax, jumping=()):
+def check_features(entries, columns, n_promised, words, slopes, softmax, jumping):
     """Each claim about each feature is proved, and none is missing; lines to print."""
     at, lines = 0, []
     for i, (entry, column) in enumerate(each(entries, columns)):
         title, own = f"feature {i}" if column.name is None else json.dumps(column.name), range(at, at + column.width)
-        at, kinds, place, known = at + column.width, ["none"] * len(words), None, []
-        if at <= n_promised and i not in jumping:  # else it enters through the free branch, or a forest
-            kinds, place = directions_of(column, [[word[j] for j in own] for word in words])
-            known = slopes([dict(zip(own, rates)) for rates in column.rates]) if column.rates else []
+        at, kinds, place, known, trees = at + column.width, ["none"] * len(words), None, [], jumping.get(i, [])
+        if at <= n_promised:  # else it enters through the free branch; a forest is one more column, and jumps
+            moved = [[word[j] for j in own] + [way.get(word[-1], "none") for way, _ in trees] for word in words]
+            kinds, place = directions_of(column, moved, [ends for _, ends in trees])
+            place = None if trees and {*kinds} == {"none"} else place
+            known = slopes([dict(zip(own, rates)) for rates in column.rates]) if column.rates and not trees else []
         kinds = [kind if kind != "none" else "bounded" if known else "free" for kind in kinds]
         need(entry["name"] == column.name and entry["missing"] == place, f"{title}, missing values: proved is {place}")
         need(entry["promise"] == [WRITTEN.get(k, k) for k in kinds], f"{title}: proved is {kinds}; another is claimed")
@@ -282,7 +290,7 @@ def check_network(structure, claims, tensors):
     need(n_promised > 0 and width == len(plain) and not (free and forest), "columns that are not the model's")
     for given in (names, [column.name for column in plain], [column.name for column in raw]):
         need(len({*given} - {None}) == len(given) - given.count(None), "two features of one name")
-    lines = check_features(claims["model"], plain, n_promised, words, slopes, softmax)
+    lines = check_features(claims["model"], plain, n_promised, words, slopes, softmax, {})
     need((claims["raw"] is None) == (ends["inputs"] is None) == (not raw), "raw features, where there are any")
     lines = check_features(claims["raw"], raw, n_promised, words, slopes, softmax, jumping) if raw else lines
     form = "convex form: directions hold bit for bit" if convex else "paper form: in exact arithmetic only"

@@ -47,7 +47,7 @@ class FixedInputs:
 
     @property
     def free(self) -> tuple[int, ...]:
-        """Positions of the raw columns that the forest reads; they carry no promise."""
+        """Positions of the raw columns that the forest reads: they jump, and no slope bounds them."""
         return self.forest.reads if self.forest else ()
 
     @property

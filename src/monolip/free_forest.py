@@ -1,17 +1,19 @@
-r"""The free forest: trees over raw features nobody asked a slope of, whose sum is one more model column.
+r"""The free forest: trees over raw features, whose sum is one more model column.
 
     g(x) = sum over trees of the value of the leaf that x reaches,     x < threshold goes to a child, others to the next
 
-It sees no feature that carries a promise, so whatever it computes, what is promised of the others holds for the whole
-network, bit for bit. The features it reads jump: they carry no promise, and everything that reports promises says so by
-name. Raw numbers are compared and nothing is computed from them, so every runtime reaches the same leaves.
+What is promised of features it does not read holds for the whole network, bit for bit, whatever it computes. The
+features it reads jump: no slope bounds them, and everything that reports promises says so by name. Those with a
+direction keep it, bit for bit, where every tree has it as well (`rises`, `falls`): rounded sums in one order keep an
+order. Raw numbers are compared and nothing is computed from them, so every runtime reaches the same leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,8 @@ class FreeForest:
         >>> step = FreeForest((1,), ((0.0, 0.0),), [0, LEAF, LEAF], [2.5, 0, 0], [1, 0, 0], [0, -1.0, 3.0], [0])
         >>> step.evaluate(np.array([[2.0], [2.5]]))
         array([-1.,  3.])
+        >>> step.rises, step.falls
+        ((True,), (False,))
     """
 
     reads: tuple[int, ...]
@@ -105,13 +109,58 @@ class FreeForest:
 
     def _ends_within(self, steps: int) -> bool:
         """Runtimes that go down by recursion have a stack to lose."""
+        return sum(1 for _ in islice(self._levels(), steps + 1)) <= steps
+
+    def _levels(self) -> Iterator[IntArray]:
+        """Nodes of all trees that ask, by their distance from the root."""
         nodes = self.roots
-        for _ in range(steps + 1):
-            first = self.children[nodes[self.features[nodes] != LEAF]]
-            if not len(first):
-                return True
+        while len(nodes := nodes[self.features[nodes] != LEAF]):
+            yield nodes
+            first = self.children[nodes]
             nodes = np.concatenate([first, first + 1])
-        return False
+
+    @cached_property
+    def rises(self) -> tuple[bool, ...]:
+        """Per column read whether every tree is proved to be non-decreasing in it, whatever the others are.
+
+        So it is where no leaf below the first child of a node that asks about the column is larger than one below its
+        second: where two rows that differ in this column part, one goes to each. A column that nobody asks about rises
+        and falls.
+        """
+        low, high = self._leaves_below
+        return self._kept(lambda first: high[first] <= low[first + 1])
+
+    @cached_property
+    def falls(self) -> tuple[bool, ...]:
+        """Likewise whether every tree is proved to be non-increasing in a column."""
+        low, high = self._leaves_below
+        return self._kept(lambda first: low[first] >= high[first + 1])
+
+    def _kept(self, ordered: Callable[[IntArray], NDArray[np.bool_]]) -> tuple[bool, ...]:
+        """Per column whether the two children of all nodes that ask about it are ordered; first: the first of each."""
+        inner = self.features != LEAF
+        broken = self.features[inner][~ordered(self.children[inner])]
+        return tuple((np.bincount(broken, minlength=len(self.reads)) == 0).tolist())
+
+    @cached_property
+    def _leaves_below(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The smallest and the largest leaf at or below every node, (n,) each."""
+        low, high = self.values.copy(), self.values.copy()
+        for nodes in reversed(list(self._levels())):
+            first = self.children[nodes]
+            low[nodes], high[nodes] = np.minimum(low[first], low[first + 1]), np.maximum(high[first], high[first + 1])
+        return low, high
+
+    def missing_is(self, k: int) -> str:
+        """Where trees put a missing value of the k-th column read: "lowest" or "highest" of all numbers, or "state".
+
+        The number that stands for it is the lowest or the largest there is. -inf is still smaller, and a threshold
+        right at the lowest number would part the two.
+        """
+        stand, far = self.stands[k][0], float(np.finfo(np.float64).max)
+        if stand == -far and not (self.thresholds[self.features == k] == -far).any():
+            return "lowest"
+        return "highest" if stand == far else "state"
 
     @cached_property
     def largest(self) -> float | int:

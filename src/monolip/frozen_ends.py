@@ -14,12 +14,12 @@ from .input_transform import Column, InputTransform
 from .output_link import OutputLink
 from .piecewise_linear import PiecewiseLinear
 from .raw_slopes import features_with_slopes
-from .slopes import SlopeBounds
+from .slopes import SlopeBounds, promise_word
 
 if TYPE_CHECKING:
     from .frozen import FrozenNetwork
 
-__all__ = ["check_ends", "put_ends", "take_ends"]
+__all__ = ["check_ends", "promise_beside_trees", "put_ends", "take_ends"]
 
 Tensors = dict[str, NDArray[np.float64]]
 
@@ -64,15 +64,41 @@ def check_ends(network: FrozenNetwork) -> None:
 
 
 def _check_forest(network: FrozenNetwork, inputs: InputTransform) -> None:
-    """A forest reads features that may rise and fall, of one output: nothing that is promised depends on it."""
+    """A forest serves one output, and keeps the direction of every feature it reads that has one."""
     if network.n_outputs != 1 or network.free_branch is not None:
         raise FreezeError("a forest serves a network of one output without a free branch; got another; leave it out.")
-    for i in inputs.free:
-        box = slice(int(inputs.starts[i]), int(inputs.starts[i + 1]))
-        if not ((network.bounds.lower[box] < 0) & (network.bounds.upper[box] > 0)).all():
-            raise FreezeError(
-                f"a forest reads features without a promise; {inputs.names[i]!r} has a direction; leave it out."
-            )
+    forest, box = inputs.forest, network.bounds
+    assert forest is not None, "the caller has checked"
+    for k, i in enumerate(forest.reads):
+        own = slice(int(inputs.starts[i]), int(inputs.starts[i + 1]))
+        for has_direction, keeps, word in (
+            ((box.lower[own] >= 0).any(), forest.rises[k], "increasing"),
+            ((box.upper[own] <= 0).any(), forest.falls[k], "decreasing"),
+        ):
+            if has_direction and not keeps:
+                raise FreezeError(
+                    f"trees keep the direction of what they read; {inputs.names[i]!r} has a direction, {word}, and "
+                    "some tree does not; grow trees that keep it, or leave the feature out of the forest."
+                )
+            if has_direction and box.lower[-1] < 0:
+                raise FreezeError(
+                    f"a forest that reads a feature with a direction ({inputs.names[i]!r}) enters with weights >= 0; "
+                    f"got slopes from {box.lower[-1]} on for its sum; make that bound 0, or leave the feature out."
+                )
+
+
+def promise_beside_trees(network: FrozenNetwork, i: int) -> str:
+    """What is promised of raw column i, which a forest reads: a direction, as a word, or "free"; never slopes."""
+    inputs = network.inputs
+    assert inputs is not None, "asked of raw columns"
+    column, start = inputs.columns[i], int(inputs.starts[i])
+    if isinstance(column, CategoryColumn):
+        n = max(len(column.categories) - 1, 1) if column.ordered else 0
+    else:
+        n = len(column.maps)  # the column after them says whether the value is there
+    own = slice(start, start + n)
+    low, high = network.bounds.lower[own], network.bounds.upper[own]
+    return promise_word(bool(n and (low >= 0).all()), bool(n and (high <= 0).all()), has_interval=False)
 
 
 def _surely_keeps(network: FrozenNetwork, promise: SlopeBounds) -> bool:

@@ -3,8 +3,8 @@ r"""From raw columns to model columns: part of a FrozenNetwork, so that its prom
     raw x_i  ->  phi_i1(x_i), phi_i2(x_i), ...        df/dx_i = sum_j df/du_j * phi_ij'(x_i)
 
 Every numeric map is non-decreasing and piecewise linear, every category a row of a table: nothing else. That is what
-lets slopes in raw units be computed exactly, and an independent checker repeat it. Features without a promise may enter
-once more, through a free forest, whose sum is the last model column.
+lets slopes in raw units be computed exactly, and an independent checker repeat it. Features may enter once more,
+through a free forest, whose sum is the last model column: those have no slope bounds, and at most a direction.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class InputTransform:
 
     Args:
         columns: NumericColumn and CategoryColumn, with distinct names.
-        forest: over some of them, which then carry no promise; its sum is one more model column, the last.
+        forest: over some of them, which then have no slope bounds; its sum is one more model column, the last.
 
     Shape: evaluate takes one array of shape (n,) per raw column, in order or by name, and gives (n, n_model).
 
@@ -85,7 +85,7 @@ class InputTransform:
 
     @property
     def free(self) -> tuple[int, ...]:
-        """Positions of the raw columns that a forest reads; they carry no promise."""
+        """Positions of the raw columns that a forest reads: they jump, and no slope bounds them; a direction may."""
         return self.forest.reads if self.forest else ()
 
     @cached_property

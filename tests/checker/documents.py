@@ -25,7 +25,7 @@ from monolip.output_link import OutputLink
 from monolip.piecewise_linear import PiecewiseLinear
 from monolip.slopes import SlopeBounds
 
-from ..forests import random_forest
+from ..forests import FAR, directed_forest, random_forest
 from ..make import convex, frozen_networks, paper
 
 __all__ = ["CHECKER", "accepts", "documents", "edited", "networks", "resealed", "set_tensor", "tensor"]
@@ -94,6 +94,9 @@ def networks() -> dict[str, FrozenNetwork]:
         box, ((Trunk(signed, (0,)),), (Trunk(averaged, (0,)),)), [0.5, 0.5], inputs=inputs()
     )
     found["raw, forest"] = with_forest(raw_network(rng), random_forest(rng, reads=(2, 4)))
+    ways = {0: 1, 1: -1, 3: 1}  # age, debt, grade; a missing age is a state, the others count as lowest
+    forest = directed_forest(rng, (0, 1, 3, 4), ways, 8, 4, (0.3, -FAR, -FAR, 0.0), codes=(3, 4))
+    found["raw, directed forest"] = with_forest(raw_network(rng), forest)
     promise = SlopeBounds([-4.0] * 3, [4.0] * 3, ("age", "debt", "dose"))
     found["raw, promised"] = replace(found["raw"], raw_promise=promise)
     return found

@@ -19,7 +19,8 @@ from monolip.frozen_file import put_together
 from .documents import accepts, documents, resealed
 
 SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-NAMES = ["raw, promised", "raw, free branch", "raw, classes", "raw, both forms", "raw, forest", "convex", "L1 to L1"]
+NAMES = ["raw, promised", "raw, free branch", "raw, classes", "raw, both forms", "raw, forest", "raw, directed forest"]
+NAMES += ["convex", "L1 to L1"]
 
 
 def paths(value, at=()):

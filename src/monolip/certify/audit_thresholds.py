@@ -56,7 +56,7 @@ def _splits(model: Any, names: tuple[str, ...]) -> Splits:
 
 
 def _free_forest(network: FrozenNetwork | FixedPointNetwork, names: tuple[str, ...]) -> Splits:
-    """Of a forest that reads features without a promise: rows are bred on both sides of where they jump."""
+    """Of a forest beside a network: rows are bred on both sides of where it jumps."""
     inputs = network.inputs
     if inputs is None or inputs.forest is None:
         return

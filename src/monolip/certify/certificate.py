@@ -121,7 +121,7 @@ class Certificate:
 
     @property
     def forest_features(self) -> tuple[str, ...]:
-        """Raw features that a forest reads: they jump, and nothing is claimed of them."""
+        """Raw features that a forest reads: they jump, and have a direction at most; no slope bounds them."""
         structure = self.document["structure"]
         ends = structure.get("ends") or structure
         columns = ends.get("inputs") or ends.get("columns") or ()

@@ -1,28 +1,32 @@
 """What a certificate claims about a network, feature by feature, as the JSON its document carries.
 
 A direction is a sign: where all first-layer weights of the model columns that a feature moves have one sign, the
-evaluated network follows it bit for bit (Theorem 4, docs/theory.md). A slope interval is `ExactSlopes`, rounded out.
+evaluated network follows it bit for bit (Theorem 4, docs/theory.md). A slope interval is `ExactSlopes`, rounded out. A
+feature that a forest reads jumps: it has no interval, and a direction only if all trees have it too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.certify.directions import forest_end, forest_words, joined
 from monolip.certify.exact_slopes import ExactSlopes, Interval, layer_norms
 from monolip.errors import CertificateError
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn, NumericColumn
+from monolip.input_transform import InputTransform
 from monolip.rounding import round_down, round_up
 
 __all__ = ["claims_of"]
 
 FloatArray = NDArray[np.float64]
 Words = list[list[str]]  # of every output, of every model column
+Ends = tuple[FloatArray, FloatArray, FloatArray | None]  # model columns at the lowest, the highest and a missing value
 
 
 def claims_of(network: FrozenNetwork) -> dict[str, Any]:
@@ -66,14 +70,31 @@ def _raw_entries(network: FrozenNetwork, slopes: ExactSlopes, words: Words) -> l
     assert network.inputs is not None
     starts, entries = network.inputs.starts.tolist(), []
     for i, column in enumerate(network.inputs.columns):
-        numeric = isinstance(column, NumericColumn)
-        if starts[i + 1] > network.n_features or i in network.inputs.free:  # through the free branch, or a forest
+        if starts[i + 1] > network.n_features:  # through the free branch
             entries.append(_entry(network, column.name, ["none"] * network.n_outputs, None, None))
             continue
         own = [word[starts[i] : starts[i + 1]] for word in words]
-        directions, place = _directions(column, own)
+        if i in network.inputs.free:
+            directions, place = _beside_trees(network.inputs, i, own, words)
+            entries.append(_entry(network, column.name, directions, None, place))
+            continue
+        directions, place = _directions(own, _ends(column))
+        numeric = isinstance(column, NumericColumn)
         entries.append(_entry(network, column.name, directions, slopes.of_raw(i) if numeric else None, place))
     return entries
+
+
+def _beside_trees(inputs: InputTransform, i: int, own: Words, words: Words) -> tuple[list[str], str | None]:
+    """`_directions` of a column that a forest reads as well: its sum is one more column that moves."""
+    forest, ends = inputs.forest, _ends(inputs.columns[i])
+    assert forest is not None, "asked of what it reads"
+    if ends is not None:
+        low, high, missing = ends
+        stand, below, above = forest_end(forest, i)
+        ends = np.append(low, below), np.append(high, above), None if missing is None else np.append(missing, stand)
+    more = [[*word, last] for word, last in zip(own, forest_words(forest, i, words), strict=True)]
+    directions, place = _directions(more, ends)
+    return directions, None if set(directions) == {"none"} else place
 
 
 def _entry(
@@ -108,17 +129,16 @@ def _hex(pair: Interval, name: str | None) -> list[str]:
     return [low.hex(), high.hex()]
 
 
-def _directions(column: NumericColumn | CategoryColumn, words: Words) -> tuple[list[str], str | None]:
-    """Per output the direction of a raw feature, and where a missing value stands in it."""
-    ends = _ends(column)
+def _directions(words: Words, ends: Ends | None) -> tuple[list[str], str | None]:
+    """Per output the direction of a raw feature with such model columns, and where a missing value stands in it."""
     if ends is None:
         return ["none"] * len(words), None
     low, high, missing = ends
-    found = [_joined(w for w, moved in zip(own, low < high, strict=True) if moved) for own in words]
+    found = [joined(w for w, moved in zip(own, low < high, strict=True) if moved) for own in words]
     if missing is None:
         return found, "refused"
     apart = ~((missing == low) & (missing == high))
-    wider = [_joined(w for w, moved in zip(own, apart, strict=True) if moved) for own in words]
+    wider = [joined(w for w, moved in zip(own, apart, strict=True) if moved) for own in words]
     directed = [(a, b) for a, b in zip(found, wider, strict=True) if a != "none"]
     if all(a == b for a, b in directed) and any(a != "flat" for a, _ in directed):
         if (missing <= low).all():
@@ -128,7 +148,7 @@ def _directions(column: NumericColumn | CategoryColumn, words: Words) -> tuple[l
     return found, "state"
 
 
-def _ends(column: NumericColumn | CategoryColumn) -> tuple[FloatArray, FloatArray, FloatArray | None] | None:
+def _ends(column: NumericColumn | CategoryColumn) -> Ends | None:
     """Model columns at the lowest and the highest value, and where it is missing; None without an order."""
     if isinstance(column, CategoryColumn):
         n = len(column.categories)
@@ -137,9 +157,3 @@ def _ends(column: NumericColumn | CategoryColumn) -> tuple[FloatArray, FloatArra
     low = [-np.inf if phi.left_slope else phi.values[0] for phi in column.maps] + indicator
     high = [np.inf if phi.right_slope else phi.values[-1] for phi in column.maps] + indicator
     return np.array(low), np.array(high), None if column.missing is None else np.array(column.missing)
-
-
-def _joined(words: Iterable[str]) -> str:
-    """The direction of model columns that move up together."""
-    moving = set(words) - {"flat"}
-    return "flat" if not moving else moving.pop() if len(moving) == 1 else "none"

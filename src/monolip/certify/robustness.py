@@ -3,7 +3,7 @@ r"""Certified radii: how far an input may move before the decision can change, p
     for every d with |d / scale|_p <= radius:   decision(x + d) = decision(x)          p = 1, 2 or infinity
 
 The decision is about f in real arithmetic on the stored numbers: f > threshold (one output) or the largest output.
-Categories, missing values and features without a promise are held fixed, by name.
+Categories, missing values and features without slope bounds are held fixed, by name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""What may move in a sample and what is held fixed, and the model columns with a proved error.
 
 A raw numeric feature moves its model columns together: u_j = phi_j(x_i), phi_j non-decreasing and piecewise linear.
-Categories, missing values and features without a promise (those of a free branch or a forest) are held fixed.
+Categories, missing values and features without slope bounds (those of a free branch or a forest) are held fixed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def movable_features(network: FrozenNetwork) -> tuple[Movable, ...]:
 
 
 def held_names(network: FrozenNetwork) -> tuple[str, ...]:
-    """Features that no radius is about: categories, and what carries no promise."""
+    """Features that no radius is about: categories, and what no slope bounds."""
     if network.inputs is None:
         free = tuple(f"free {i}" for i in range(network.n_free_features))
         return network.free_names or free

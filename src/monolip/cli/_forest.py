@@ -11,6 +11,7 @@ __all__ = ["CHOICES", "forest_data", "forest_line", "forest_option", "in_our_wor
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 CHOICES: Mapping[str, bool | None] = {"auto": None, "yes": True, "no": False}  # None: the estimator's own default
+_NOTHING = "Nothing is promised of what it reads"
 _WORDS = {
     "leave free_forest=True out": "leave --free-forest yes out",
     "free_forest=True, but": "--free-forest yes, but",
@@ -56,7 +57,10 @@ def forest_line(model: Any, wanted: bool | None, told: bool) -> str:
         return "No forest was added: rows held out did not gain by one." if wanted and not told else ""
     names, loss = ", ".join(found["features"]), "squared error" if model.frozen_.link.labels is None else "log loss"
     gain = f"{100 * found['gain']:.2g} % less {loss} on rows held out while fitting"
+    read = {row.feature: row.promise.partition(" ")[0] for row in model.slopes_ if row.feature in found["features"]}
+    directed = ", ".join(name for name, word in read.items() if word != "free")
+    about = f"What it reads has no slope bounds, and {directed} a direction" if directed else _NOTHING
     return (
         f"A forest of {found['trees']} trees over {names} is part of the model: {gain}.\n"
-        "Nothing is promised of what it reads; what is promised of other features holds for network and trees together."
+        f"{about}; what is promised of other features holds for network and trees together."
     )

@@ -41,8 +41,8 @@ def command(**options: Any) -> int:
     """Rank the reasons for the score of one row, and say what would have to change to reach another decision.
 
     Reasons are Shapley values against a reference row; they add up to the difference of the scores. "At least" is
-    proved from certified slopes, and of features without (categories, what a forest reads) nothing is; "found" is a
-    change that was searched for and scored.
+    proved from certified slopes, and of features without (categories, what a forest reads) no distance is; "found" is
+    a change that was searched for and scored.
 
     \b
       monolip explain model.safetensors 17 --data loans.csv --immutable age

@@ -185,7 +185,10 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     @property
     def free_features_(self) -> tuple[str, ...]:
-        """Features that a forest reads and that carry no promise; none without a forest (see free_forest)."""
+        """Features that a forest reads, without slope bounds; none without a forest (see free_forest).
+
+        Those with a direction keep it; of the others nothing is promised.
+        """
         check_is_fitted(self)
         inputs = self._predictor.inputs
         return tuple(inputs.names[j] for j in inputs.free)

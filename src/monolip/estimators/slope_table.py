@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from monolip.certify.certificate import Certificate
 from monolip.estimators._text import text_table
 from monolip.frozen import FrozenNetwork
+from monolip.frozen_ends import promise_beside_trees
 from monolip.input_columns import CategoryColumn, plain_value
 from monolip.rounding import digits_up, interval_text, round_up
 from monolip.slopes import SlopeBounds, promise_word
@@ -24,9 +25,10 @@ __all__ = ["SlopeRow", "SlopeTable", "numeric_promises"]
 
 
 class SlopeRow(NamedTuple):
-    """lower, upper: certified bounds of df/dx in raw units (None for categories); probability: bound of |dP/dx|.
+    """lower, upper: certified bounds of df/dx in raw units; probability: bound of |dP/dx|.
 
-    promise: what was asked for, as a word; promised: the interval that slopes= or max_slope= asked for, which the fit
+    None of both for categories, and for what a forest reads: it jumps, and has a direction at most. promise: what was
+    asked for, as a word; promised: the interval that slopes= or max_slope= asked for, which the fit
     could not leave. What is certified lies inside what was promised, and is mostly far tighter.
     """
 
@@ -141,10 +143,10 @@ def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str], prove
     column, n = network.inputs.columns[j], network.n_outputs
     labels = [str(label) for label in network.link.labels or ()] if n > 1 else [""]
     if j in network.inputs.free:  # of one output
-        kind = "category, forest" if isinstance(column, CategoryColumn) else "forest"
-        return [
-            SlopeRow(column.name, "", f"{promise_word(False, False, has_interval=False)} ({kind})", None, None, None)
-        ]
+        kind = "forest"
+        if isinstance(column, CategoryColumn):
+            kind = "ordered category, forest" if column.ordered else "category, forest"
+        return [SlopeRow(column.name, "", f"{promise_beside_trees(network, j)} ({kind})", None, None, None)]
     if isinstance(column, CategoryColumn):
         low, high = _box(network, j)
         steps = max(len(column.categories) - 1, 1) if column.ordered else low.shape[1]

@@ -137,8 +137,11 @@ def _input_lines(parts: HeaderParts) -> list[str]:
         names = parts.network.bounds.feature_names or [f"feature {j}" for j in range(parts.layers.n_model)]
         return [f"x[{j}]  {name!r}, a number" for j, name in enumerate(names)]
     lines, forest = [], forest_of(parts.network)
+    words = {claim.feature: claim.promise for claim in parts.certificate}
     for i, column in enumerate(columns):
-        jumps = "; read by a forest, no promise" if forest is not None and i in forest.reads else ""
+        word = words[column.name]
+        told = "no promise" if word == "free" else f"{word}, no slope bounds"
+        jumps = f"; read by a forest, {told}" if forest is not None and i in forest.reads else ""
         if isinstance(column, CategoryColumn | FixedCategory):
             n = len(column.categories)
             codes = [f"{k} = {label!r}" for k, label in enumerate(column.categories)]

@@ -24,8 +24,8 @@ FloatArray = NDArray[np.float64]
 @dataclass(frozen=True)
 class Change:
     """One feature alone. at_least: it must move by more than this (proved; inf: no value of it is enough; None: a
-    category, or a feature that a forest reads, of which nothing is proved). to: a value that was found to be enough,
-    None: none was found among those seen in training.
+    category, or a feature that a forest reads, of which no distance is proved). to: a value that was found to be
+    enough, None: none was found among those seen in training.
     """
 
     feature: str
@@ -68,7 +68,9 @@ def changes_of(
             found += [Change(name, row[name], "other", None, label) for label in enough if label != row[name]]
             continue
         for side, sign in (("up", 1), ("down", -1)):
-            bound = None if name in score.jumping else radii.get((name, sign), 0.0)
+            bound: float | None = radii.get((name, sign), 0.0)
+            if name in score.jumping:  # no slope says how far; a direction says that one side is useless
+                bound = np.inf if score.is_useless(name, sign * goal.sign) else None
             to = None if bound == np.inf else nearest_value(score, row, name, sign, goal, name in whole)
             found.append(Change(name, row[name], side, bound, to))
     return tuple(sorted(found, key=_order))

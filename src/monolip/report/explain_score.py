@@ -15,6 +15,7 @@ from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._tables import RawColumn, RawTable
 from monolip.frozen import FrozenNetwork
+from monolip.frozen_ends import promise_beside_trees
 from monolip.input_columns import CategoryColumn, is_missing
 
 __all__ = ["Row", "Score", "plain_row", "same_value"]
@@ -97,6 +98,15 @@ class Score:
         """Features that a forest reads: their score jumps, and no slope bounds it."""
         assert self.network.inputs is not None
         return tuple(self.names[j] for j in self.network.inputs.free)
+
+    def is_useless(self, name: str, way: int) -> bool:
+        """Whether a feature that a forest reads provably cannot move the score this way, because it has a direction.
+
+        way: +1 for a score that is to go where the feature goes, -1 for one that is to go against it.
+        """
+        word = promise_beside_trees(self.network, self.names.index(name))
+        helps = {"increasing": (self.sign,), "decreasing": (-self.sign,), "flat": ()}
+        return way not in helps.get(word, (1, -1))
 
     def column(self, name: str, values: list[Any]) -> NDArray[Any]:
         """Raw values of one column as the network takes them."""

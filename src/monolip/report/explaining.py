@@ -34,7 +34,7 @@ class Explanation:
     """reasons: largest effect first; they add up to score - reference_score. goal: the score asked about, or None.
 
     prediction, reference_prediction: the scores as predictions (regression) or as the probability of `label`. jumping:
-    features that a forest reads; of changes of theirs nothing is proved.
+    features that a forest reads; how far they would have to move is not proved.
     """
 
     score: float
@@ -66,8 +66,9 @@ def explain(
 
     Effects are Shapley values of exchanging the reference's values for the row's, exact for up to 12 features that
     differ (all mixed rows are scored), else the mean of 512 orders with a standard error; they add up to the difference
-    of scores either way. Changes: `at_least` is proved from certified slopes; `to` was found by search and scored. Of
-    what a forest reads nothing is proved: it jumps, and the search tries its jumps.
+    of scores either way. Changes: `at_least` is proved from certified slopes; `to` was found by search and scored. What
+    a forest reads jumps: the search tries its jumps, and nothing is proved but that a feature with a direction cannot
+    help by going the other way.
 
     Args:
         model: a fitted estimator. row, reference: {feature: value}, None for missing.

@@ -49,9 +49,10 @@ def summary_of(subject: Subject, headline: str, judgement: Judgement | None, ver
         f"{len(subject.names)} features, with slopes that provably stay inside intervals."
     )
     if subject.jumping:
+        directed = any(direction_of(subject, name) != "free" for name in subject.jumping)
         lead += (
-            f" Beside it stands a forest of {subject.n_trees} trees over {len(subject.jumping)} of them, of which "
-            "nothing is promised."
+            f" Beside it stands a forest of {subject.n_trees} trees over {len(subject.jumping)} of them, "
+            f"{'which have a direction at most' if directed else 'of which nothing is promised'}."
         )
     return tag("div", tag("h1", plain(headline)), tag("p", lead, class_="lead"), tag("ul", *items, class_="tiles"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from monolip.certify.certificate import Claim
 from monolip.errors import CertificateError
 from monolip.estimators.slope_table import SlopeRow
-from monolip.report.html_subject import Subject
+from monolip.report.html_subject import Subject, told_names
 from monolip.report.html_text import DASH, Html, short_down, short_up, table, tag
 
 __all__ = [
@@ -152,15 +152,22 @@ def _slope_table(subject: Subject) -> Html:
 
 
 def _forest_note(subject: Subject) -> Html | str:
-    """Why some features are free, and why that takes nothing from the others."""
+    """Why some features have no slopes, and why that takes nothing from the others."""
     if not subject.jumping:
         return ""
-    words = (
-        f"Free (forest): {subject.told_jumping}. A forest of {subject.n_trees} trees reads these features beside the "
-        "network. Trees jump, so there is no slope to bound: nothing is promised of these features, and certified "
-        "radii hold them fixed. The trees read no other feature, so what is certified of the others holds for network "
-        "and trees together."
+    directed = [name for name in subject.jumping if direction_of(subject, name) != "free"]
+    free = [name for name in subject.jumping if name not in directed]
+    words = f"Free (forest): {told_names(free)}. " if free else ""
+    these = "these features" if not directed else told_names(subject.jumping)
+    nothing = "" if directed else "nothing is promised of these features, and "
+    words += (
+        f"A forest of {subject.n_trees} trees reads {these} beside the network. Trees jump, so there is no slope to "
+        f"bound: {nothing}certified radii hold them fixed. "
     )
+    if directed:
+        words += f"Every tree keeps the direction of {told_names(directed)}, which is certified like any other. "
+        words += f"Nothing is promised of {told_names(free)}. " if free else ""
+    words += "The trees read no other feature, so what is certified of the others holds for network and trees together."
     return tag("p", words, class_="note", id="forest-note")
 
 

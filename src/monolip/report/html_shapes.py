@@ -111,9 +111,8 @@ def _curve(subject: Subject, j: int) -> Html:
     low, high = _limits(shape)
     ends = (float(x[0]), float(x[-1])) if shape.is_curve else (-0.5, len(names or ()) - 0.5)
     direction = told_direction(subject, name, output)
-    told = (
-        f"{name}, {direction}" if direction != "free" else f"{name}, free (forest)" if name in subject.jumping else name
-    )
+    jumps = name in subject.jumping
+    told = f"{name}, {direction}{' (forest)' if jumps else ''}" if direction != "free" or jumps else name
     chart = Chart(f"Response curve of {told}", ends, (low, high), x_label=subject.with_unit(name),
                   y_label=told_scale(subject), x_names=names)  # fmt: skip
     if shape.is_curve:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from monolip.estimators._tables import RawTable
 from monolip.frozen import FrozenNetwork
+from monolip.frozen_ends import promise_beside_trees
 from monolip.input_columns import CategoryColumn
 from monolip.report._model import (
     Intervals,
@@ -84,11 +85,12 @@ def _panel(axis: Any, network: FrozenNetwork, table: RawTable, j: int, output: i
     low, high = _limits(shape)
     jumps = " (forest)" if j in network.inputs.free else ""
     if isinstance(column, CategoryColumn):
-        axis.set_title("category" + (", ordered" if column.ordered else jumps), fontsize=9)
+        axis.set_title("category" + (", ordered" if column.ordered else "") + jumps, fontsize=9)
     elif column.name in proved:
         _cone(axis, *proved[column.name], shape)
     else:
-        axis.set_title(f"free{jumps}: nothing is certified", fontsize=9)
+        word = promise_beside_trees(network, j) if jumps else "free"
+        axis.set_title(f"{word}{jumps}: {'nothing is' if word == 'free' else 'no slope is'} certified", fontsize=9)
     if shape.is_curve:
         for at, curve in enumerate(shape.curves if len(shape.curves) > 1 else ()):
             axis.plot(x, curve, color=_CURVE, alpha=0.12, linewidth=0.7, label=None if at else "model, at each row")
