@@ -204,9 +204,7 @@ def _grow(
 
 
 @compiled(inner=True)
-def _fill(
-    sums: Any, leaf: int, codes: Codes, rows: Any, a: int, b: int, used: Any, n_used: int, slopes: Any
-) -> None:
+def _fill(sums: Any, leaf: int, codes: Codes, rows: Any, a: int, b: int, used: Any, n_used: int, slopes: Any) -> None:
     own = sums[leaf].reshape(-1)
     own[:] = 0.0
     for i in range(a, b):
@@ -255,7 +253,10 @@ def _split(
     """Leaf k becomes two: k to the left, the new one to the right."""
     j, code, node, child = used[int(splits[k, 1])], int(splits[k, 2]), where[k, 4], 2 * new - 1
     end, last = where[k, 1], where[k, 3]
-    at, past = _part(codes, j, code, rows, where[k, 0], end, spare), _part(codes, j, code, unseen, where[k, 2], last, spare)
+    at, past = (
+        _part(codes, j, code, rows, where[k, 0], end, spare),
+        _part(codes, j, code, unseen, where[k, 2], last, spare),
+    )
     nodes[node, 0], nodes[node, 1], nodes[node, 2] = j, code, child
     nodes[child, 0] = nodes[child + 1, 0] = -1
     where[k, 1], where[k, 3], where[k, 4] = at, past, child

@@ -22,7 +22,7 @@ from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
 from monolip.frozen import FrozenNetwork
 
-__all__ = ["TOO_MANY", "Whole", "add_forest", "check_forest", "read_wanted"]
+__all__ = ["TOO_MANY", "Whole", "add_forest", "can_learn", "check_forest", "has_gained", "read_wanted"]
 
 FloatArray = NDArray[np.float64]
 N_TREES, MIN_LEAF = 30, 2
@@ -56,25 +56,25 @@ class Whole(NamedTuple):
 
 def read_wanted(given: Any) -> str | bool:
     """free_forest as a user may write it."""
-    if isinstance(given, str) and given == "auto":
-        return "auto"
+    if isinstance(given, str) and given in ("auto", "free"):
+        return given
     if not isinstance(given, bool | np.bool_):
-        raise InputError(f"free_forest is 'auto', True or False; got {given!r}; choose one of them.")
+        raise InputError(f"free_forest is 'auto', 'free', True or False; got {given!r}; choose one of them.")
     return bool(given)
 
 
-def check_forest(given: Any, target: Target) -> str | bool:
-    """`read_wanted`, for a target it is possible for."""
+def check_forest(given: Any, target: Target) -> tuple[str | bool, str | bool]:
+    """What is wanted of a forest over free features, and of boosted trees over all: each "auto", True or False."""
     wanted = read_wanted(given)
-    if wanted is True and not _can_learn(target):
+    if wanted in (True, "free") and not can_learn(target):
         got = f"{target.n_outputs} classes" if target.classes is not None else f"the {target.loss.name} loss"
         raise InputError(
-            f"a forest learns what squared_error or two classes leave over; got {got}; leave free_forest=True out."
+            f"a forest learns what squared_error or two classes leave over; got {got}; leave free_forest={wanted!r} out."
         )
-    return wanted
+    return (True, False) if wanted == "free" else (wanted, wanted)
 
 
-def _can_learn(target: Target) -> bool:
+def can_learn(target: Target) -> bool:
     return target.n_outputs == 1 and target.loss.name in ("squared", "logistic")
 
 
@@ -86,9 +86,9 @@ def add_forest(
     """wanted: "auto" where networks gained something and the forest gains much, for users who ask for directions; True
     where it gains anything. before: what it was worth before members joined. Ctrl-C ends it with the network alone."""
     places, eager, whole = free_places(promises), wanted is True, Whole(network)
-    if not wanted or not _can_learn(target) or recipe.coach.is_out_of_time() or before == NOTHING:
+    if not wanted or not can_learn(target) or recipe.coach.is_out_of_time() or before == NOTHING:
         return whole
-    if not eager and not before and not (promises.directions.any() and _has_gained(recipe, chosen)):
+    if not eager and not before and not (promises.directions.any() and has_gained(recipe, chosen)):
         return whole
     if not places:
         return Whole(network, told=(NONE_FREE,) if eager else ())
@@ -107,5 +107,6 @@ def add_forest(
     return whole
 
 
-def _has_gained(recipe: Recipe, chosen: Chosen) -> bool:
+def has_gained(recipe: Recipe, chosen: Chosen) -> bool:
+    """Whether networks found more than an additive function."""
     return chosen.rung > 0 and len(recipe.jury.curve) > chosen.rung and recipe.jury.gained_much(chosen.rung, GAINED)

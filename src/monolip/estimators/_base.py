@@ -61,7 +61,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
-        settings = replace(self._settings(), forest=check_forest(self.free_forest, target))
+        forest, boosting = check_forest(self.free_forest, target)
+        settings = replace(self._settings(), forest=forest, boosting=boosting)
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
         before = to_continue(self, schema, asked, same)
@@ -72,9 +73,9 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
                 display.say(f"fit: {START_KEPT}")
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
-        for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.whole.told):
+        for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.blended.whole.told):
             warnings.warn(words, stacklevel=3)
-        predictor = Predictor(fitted.whole.network)
+        predictor = Predictor(fitted.blended.whole.network)
         for sentence in contradicted(predictor, table, target, named_class(self, classes), fitted.outputs):
             warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
         if fitted.short_of_time and self.verbose:
@@ -82,10 +83,10 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         # only a warm start needs the members as trained
         self._fitted: Fitted | None = replace(fitted, outputs=None) if self.warm_start else None
         self._fitted_on = same
-        self._adopt(fitted.whole.network, schema, predictor)
+        self._adopt(fitted.blended.whole.network, schema, predictor)
         self._n_trained, self._short_of_time = len(fitted.arrays), fitted.short_of_time
         self._interrupted = fitted.interrupted
-        facts = Facts(fitted.history, fitted.n_iter, _capped(schema, promises), forest_gain=fitted.whole.worth.gain)
+        facts = Facts(fitted.history, fitted.n_iter, _capped(schema, promises), forest_gain=fitted.blended.gain)
         self._know(facts, fitted.held_out)
         return self
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from monolip.engine.judging import JudgedRows
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
-from monolip.estimators._adding_forest import Whole, add_forest
+from monolip.estimators._adding_boosted import Blended, blend_boosted
+from monolip.estimators._adding_forest import add_forest, has_gained
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._coach import Coach
@@ -58,15 +59,16 @@ class Settings:
     n_threads: int
     seed: int
     forest: str | bool = False  # over features without a promise: "auto", True or False
+    boosting: str | bool = False  # over features of which no interval is asked, likewise
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The network, with its forest in `whole`, and what a warm start needs: the members' arrays, what defines them, and
+    """The network, with its trees in `blended`, and what a warm start needs: the members' arrays, what defines them, and
     what the ladder chose."""
 
     network: FrozenNetwork
-    whole: Whole
+    blended: Blended
     boxes: Boxes
     definition: dict[str, Any]
     arrays: tuple[NetworkArrays, ...]
@@ -121,16 +123,21 @@ def fit_network(
     history = (before.history if before else []) + coach.history
     if len(network.members) < len(arrays):
         history += staying_members(history, len(arrays), recipe.problem.layout.most_bins)
-    worth = None if before is None else before.whole.worth
+    worth = None if before is None else before.blended.whole.worth
     whole = add_forest(
         network, recipe, climbers, chosen, arrays, table, target, promises, settings.forest, worth
     )  # fmt: skip
+    blended = blend_boosted(
+        whole, network, recipe, climbers, chosen, table, target, promises, settings.boosting,
+        has_gained(recipe, chosen), None if before is None else before.blended,
+    )  # fmt: skip
+    whole = blended.whole
     held = HeldOut.of(recipe.jury, climbers, chosen.rung, target, whole.added)
     earlier = before.held_out if before else None
     held = held.after(earlier) if held else earlier
     outputs = _outputs(recipe.problem, arrays, target) if table is given and whole.network is network else None
     ends = coach.interrupted, held, coach.short_of_time, outputs
-    return Fitted(network, whole, boxes, shared, arrays, chosen, history, epochs, *ends)
+    return Fitted(network, blended, boxes, shared, arrays, chosen, history, epochs, *ends)
 
 
 def _outputs(
@@ -161,6 +168,7 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
         "n_bins": settings.n_bins,
         "hidden_layer_sizes": settings.hidden,
         "free_forest": settings.forest,
+        "boosting": settings.boosting,
     }
 
 

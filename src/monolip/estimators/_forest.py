@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from monolip.engine.extra_trees import Tree, grow_trees, sum_of_trees
 from monolip.estimators._free_columns import FreeColumns
-from monolip.free_forest import FreeForest
+from monolip.free_forest import LEAF, FreeForest
 
-__all__ = ["FreeRows", "Growth", "halves"]
+__all__ = ["FreeRows", "Growth", "between", "halves", "joined"]
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -34,7 +34,7 @@ class FreeRows:
         ranks, before = np.empty(x.shape, np.int32), []
         for j in range(x.shape[1]):
             known, ranks[:, j] = np.unique(x[:, j], return_inverse=True)
-            before.append(_between(known))
+            before.append(np.concatenate([known[:1], between(known[:-1], known[1:])]))
         return ranks, np.concatenate(before), np.cumsum([0, *map(len, before)])
 
     @property
@@ -76,11 +76,25 @@ class FreeRows:
         return FreeForest(columns.places, columns.stands, *rest)
 
 
-def _between(known: FloatArray) -> FloatArray:
-    """A number between each known one and the one before it, which is smaller; the first has none before it."""
-    before, after = known[:-1], known[1:]
+def between(before: FloatArray, after: FloatArray) -> FloatArray:
+    """Numbers in the middle of pairs, above the first, which is smaller, and at most the second."""
     middle = before / 2 + after / 2  # a sum could overflow
-    return np.concatenate([known[:1], np.where((before < middle) & (middle <= after), middle, after)])
+    return np.where((before < middle) & (middle <= after), middle, after)
+
+
+def joined(one: FreeForest, share: float, other: FreeForest | None, rest: float) -> FreeForest:
+    """share * one + rest * other, the trees of one first; other reads nothing that one does not read."""
+    if other is None:
+        return replace(one, values=share * one.values)
+    place = np.array([one.reads.index(j) for j in other.reads])
+    features = np.where(other.features == LEAF, LEAF, place[np.maximum(other.features, 0)])
+    n = len(one.features)
+    children = np.where(other.features == LEAF, 0, other.children + n)
+    parts = (
+        (one.features, features), (one.thresholds, other.thresholds), (one.children, children),
+        (share * one.values, rest * other.values), (one.roots, other.roots + n),
+    )  # fmt: skip
+    return FreeForest(one.reads, one.stands, *(np.concatenate(pair) for pair in parts))
 
 
 @dataclass(frozen=True)

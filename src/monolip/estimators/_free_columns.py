@@ -12,7 +12,7 @@ from monolip.estimators._promises import Promises
 from monolip.estimators._tables import RawColumn, RawTable
 from monolip.input_columns import CategoryColumn, NumericColumn
 
-__all__ = ["FreeColumns", "free_places"]
+__all__ = ["FreeColumns", "free_places", "steplike_places"]
 
 FloatArray = NDArray[np.float64]
 MISSING = float(np.finfo(np.float64).min)  # below all numbers; above them where missing is promised as highest
@@ -20,10 +20,16 @@ MISSING = float(np.finfo(np.float64).min)  # below all numbers; above them where
 
 def free_places(promises: Promises) -> list[int]:
     """Positions of the features nobody asked anything of: no direction, no interval, no cap."""
+    return [j for j in steplike_places(promises) if not promises.directions[j].any()]
+
+
+def steplike_places(promises: Promises) -> list[int]:
+    """Positions of the features that may rise or fall in steps: whatever their direction, no interval and no cap was
+    asked of them, and they are not to be flat."""
     if promises.standard_cap is not None:
         return []
-    free = ~promises.directions.any(axis=1) & np.isnan(promises.caps)
-    return [int(j) for j in np.flatnonzero(free) if j not in promises.intervals]
+    may = np.isnan(promises.caps) & (np.abs(promises.directions) <= 1).all(axis=1)
+    return [int(j) for j in np.flatnonzero(may) if j not in promises.intervals]
 
 
 @dataclass(frozen=True)

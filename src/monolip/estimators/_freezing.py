@@ -19,7 +19,7 @@ from monolip.input_transform import InputTransform
 from monolip.output_link import OutputLink
 from monolip.slopes import SlopeBounds
 
-__all__ = ["freeze", "rescale", "with_forest"]
+__all__ = ["freeze", "least_factor", "rescale", "with_forest"]
 
 FloatArray = NDArray[np.float64]
 FOREST_BOX = (0.0, 64.0)  # of the weights of a forest's sum, which are 1 until somebody scales the network
@@ -86,6 +86,11 @@ def rescale(network: FrozenNetwork, scale: float, shift: float) -> FrozenNetwork
             trunks.append(Trunk(ConvexForm(weights, tuple(biases), form.group_sizes), trunk.outputs))
         members.append(tuple(trunks))
     return replace(network, members=tuple(members))
+
+
+def least_factor(network: FrozenNetwork) -> float:
+    """By which `rescale` can shrink a network: 0, or more where slopes are asked to stay away from 0."""
+    return _room(network)[0]
 
 
 def _room(network: FrozenNetwork) -> tuple[float, float]:

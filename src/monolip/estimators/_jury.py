@@ -23,7 +23,7 @@ from monolip.engine.judging import JudgedRows
 from monolip.engine.problem import Problem
 from monolip.estimators._climber import Climber
 
-__all__ = ["Jury", "judged_losses"]
+__all__ = ["POWER", "Jury", "judged_losses"]
 
 FloatArray = NDArray[np.float64]
 

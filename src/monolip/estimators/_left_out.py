@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,15 @@ class Part:
 
     kept: Rows
     held: Rows
-    f_kept: FloatArray
-    f_held: FloatArray
+    evaluate: Callable[[Rows], FloatArray]
+
+    @cached_property
+    def f_kept(self) -> FloatArray:
+        return self.evaluate(self.kept)
+
+    @cached_property
+    def f_held(self) -> FloatArray:
+        return self.evaluate(self.held)
 
 
 def left_out(problem: Problem, climbers: Sequence[Climber], rung: int) -> Iterator[Part]:
@@ -43,7 +51,7 @@ def left_out(problem: Problem, climbers: Sequence[Climber], rung: int) -> Iterat
             kept = np.random.default_rng(0).choice(kept, MOST_KEPT, replace=False)
         networks = [member.network(rung) for member in members]
         learned, held = (_rows(problem, rows) for rows in (kept, members[0].judged_on))
-        yield Part(learned, held, mean_outputs(problem, networks, learned), mean_outputs(problem, networks, held))
+        yield Part(learned, held, partial(mean_outputs, problem, networks))
 
 
 def mean_outputs(problem: Problem, networks: Sequence[NetworkArrays], rows: Rows) -> FloatArray:

@@ -1,0 +1,73 @@
+r"""How much of boosted trees: f becomes (1 - share) f + share g, and rows held out say what share they want.
+
+    share* = sum k r d / sum k d^2,    r = y - f, d = g - f    (two classes: Newton steps of the log-loss)
+
+with k the weights under which least squares follow |error|^1.5, as a jury counts. Two models that err differently are
+better together: before any row is asked a share of EXPECTED is likely, give or take SPREAD, and what rows say is
+weighed against that by its own standard error. Few rows hardly move it, many decide alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.estimators._jury import POWER
+from monolip.estimators._leftover import Leftover
+
+__all__ = ["Share", "share_of"]
+
+FloatArray = NDArray[np.float64]
+EXPECTED, SPREAD, MOST = 0.3, 0.2, 0.8
+STEPS = 8
+
+
+class Share(NamedTuple):
+    """share: of the trees; gain: part of the loss that rows held out gain by it, as a jury counts; of_loss: the same of
+    the plain loss."""
+
+    share: float = 0.0
+    gain: float = 0.0
+    of_loss: float = 0.0
+
+
+def share_of(left: Leftover, f: FloatArray, g: FloatArray) -> Share:
+    """left: the rows held out; f, g: what network and trees say there that had not learned from them."""
+    wanted, error = _of_class(left, f, g - f) if left.is_class else _of_number(left, f, g - f)
+    if not (np.isfinite(wanted) and np.isfinite(error)):
+        return Share()
+    known, before = 1.0 / max(error, 1e-9) ** 2, 1.0 / SPREAD**2
+    share = float(np.clip((wanted * known + EXPECTED * before) / (known + before), 0.0, MOST))
+    before, after = left.losses(f), left.losses(f + share * (g - f))
+    return Share(share, _gain(before, after, 1.0 if left.is_class else POWER), _gain(before, after, 1.0))
+
+
+def _gain(before: FloatArray, after: FloatArray, power: float) -> float:
+    """Part of the losses, each raised to a power, that is gained."""
+    total = float((before**power).sum())
+    return 1.0 - float((after**power).sum()) / total if total > 0.0 else 0.0
+
+
+def _of_number(left: Leftover, f: FloatArray, d: FloatArray) -> tuple[float, float]:
+    """The share with the least loss, and its standard error."""
+    rest = left.y - f
+    size = np.abs(rest)
+    k = left.weight / np.sqrt(np.maximum(size, np.median(size) + 1e-9))
+    curve = float((k * d * d).sum())
+    if not curve > 0.0:
+        return 0.0, np.inf
+    share = float((k * rest * d).sum()) / curve
+    return share, float(np.linalg.norm(left.of_groups(k * d * (rest - share * d)))) / curve
+
+
+def _of_class(left: Leftover, f: FloatArray, d: FloatArray) -> tuple[float, float]:
+    share = 0.0
+    for _ in range(STEPS):
+        p = 0.5 + 0.5 * np.tanh(0.5 * (f + share * d))
+        slope, curve = left.weight * (p - left.y) * d, float((left.weight * p * (1.0 - p) * d * d).sum())
+        if not curve > 0.0:
+            return 0.0, np.inf
+        share = float(np.clip(share - slope.sum() / curve, -1.0, 2.0))
+    return share, float(np.linalg.norm(left.of_groups(slope))) / curve

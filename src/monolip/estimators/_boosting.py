@@ -1,0 +1,92 @@
+"""Boosted trees over coded columns: one boosting for every part of the rows that members held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine.boosted_trees import MOST_CODES, Boosted, Pace, boost
+from monolip.estimators._forest import between
+from monolip.estimators._free_columns import FreeColumns
+from monolip.estimators._leftover import Leftover
+from monolip.free_forest import FreeForest
+
+__all__ = ["CodedRows", "Effort", "boostings"]
+
+FloatArray = NDArray[np.float64]
+Rows = NDArray[np.int64]
+LOOKED_AT = 4096  # rows, at least, whose numbers say where codes begin
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What boosted trees may cost: their pace, boostings at most, and rows that one of them learns from."""
+
+    pace: Pace
+    most_parts: int
+    most_rows: int
+
+
+class CodedRows:
+    """Some training rows by few codes a column, in the order of their numbers.
+
+    directions: (n_columns,) 1, -1 or 0, of the columns.
+    """
+
+    def __init__(self, columns: FreeColumns, directions: NDArray[np.int64]) -> None:
+        self.columns, self.directions = columns, directions.astype(np.int8)
+        self._edges: list[FloatArray] = []
+        self.codes = np.empty(columns.numbers.shape, np.uint8)
+        step = -(-len(columns.numbers) // LOOKED_AT)
+        for j, numbers in enumerate(columns.numbers.T):
+            edges = _edges(np.sort(numbers[::step]))
+            self.codes[:, j] = np.searchsorted(edges, numbers, side="right")
+            self._edges.append(edges)
+
+    def forest(self, boosted: Sequence[Boosted], factor: float) -> FreeForest:
+        """The mean of these sums of trees, times a factor."""
+        trees = [tree for one in boosted for tree in one.trees]
+        roots = np.cumsum([0, *(len(tree.feature) for tree in trees)])
+        feature, code, child, value = (np.concatenate(parts) for parts in zip(*trees, strict=True))
+        starts = np.cumsum([0, *map(len, self._edges)])
+        inner, edges = feature >= 0, np.concatenate([*self._edges, [0.0]])
+        threshold = np.where(inner, edges[np.where(inner, starts[np.maximum(feature, 0)] + code - 1, 0)], 0.0)
+        children = np.where(inner, child + np.repeat(roots[:-1], np.diff(roots)), 0).astype(np.int64)
+        rest = (feature.astype(np.int64), threshold, children, value * (factor / len(boosted)), roots[:-1])
+        return FreeForest(self.columns.places, self.columns.stands, *rest)
+
+
+def _edges(numbers: FloatArray) -> FloatArray:
+    """Numbers between some of these, which are sorted: fewer than there are codes, about as many of them to each."""
+    change = np.flatnonzero(numbers[1:] > numbers[:-1]) + 1  # where another number begins
+    if len(change) >= MOST_CODES:
+        wanted = np.arange(1, MOST_CODES) * (len(numbers) / MOST_CODES)
+        change = change[np.unique(np.minimum(np.searchsorted(change, wanted), len(change) - 1))]
+    return between(numbers[change - 1], numbers[change])
+
+
+def boostings(
+    coded: CodedRows, left: Leftover, parts: Sequence[Rows], pace: Pace, n_threads: int, seed: int
+) -> list[Boosted | None]:
+    """Trees that learn y without each part, and stop where its rows like them best; None where there is nothing to
+    learn. left: of the rows that are coded; parts: of these, those that are held out."""
+    seeds = np.random.SeedSequence(seed).generate_state(len(parts), np.uint64).tolist()
+    weight = left.weight / (left.weight.mean() or 1.0)
+
+    def one(k: int) -> Boosted | None:
+        learns = np.ones(len(weight), np.bool_)
+        learns[parts[k]] = False
+        y = left.y[learns & (weight > 0)]
+        if not len(y) or y.min() == y.max():
+            return None
+        held = parts[k].astype(np.int32)
+        return boost(coded.codes, left.y, weight, held, coded.directions, left.is_class, pace, seeds[k])
+
+    if n_threads == 1 or len(parts) == 1:
+        return [one(k) for k in range(len(parts))]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(one, range(len(parts))))
