@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +14,9 @@ from monolip.certify.fixed_point import compile_fixed_point
 from monolip.engine.adversarial_search import attack_directions
 from monolip.engine.integer_search import attack_integers
 from monolip.engine.ulp_search import search_decreases
+from monolip.input_transform import InputTransform
 
-from ..forests import forest_network, raw_rows
+from ..forests import directed_network, forest_network, random_forest, raw_rows
 
 QUICK = {"max_rows": 30, "max_evaluations": 20_000}
 
@@ -39,6 +42,19 @@ def test_an_audit_reads_where_the_forest_jumps_and_finds_no_violation(network, r
     cuts = network.inputs.forest.thresholds[network.inputs.forest.features == 0]
     assert set(found[1]) == set(cuts.tolist())
     assert list(thresholds_of(network, ("a", "b", "c", "d"))) == [1]  # by position: without names of ours
+
+
+def test_a_direction_that_trees_keep_is_audited_and_one_they_break_is_found(rows):
+    rng = np.random.default_rng(2)
+    network = directed_network(rng, n_trees=10)
+    for model in (network, compile_fixed_point(network)):
+        report = audit(model, rows, {"dose": 1}, **QUICK)
+        assert not report.violated
+        assert 0 in thresholds_of(model, network.inputs.names)
+    loose = replace(network.bounds, lower=np.append(np.full(network.inputs.n_model - 1, -9.0), 0.0))
+    forest = random_forest(rng, n_trees=10, reads=(0, 1, 2))
+    other = replace(network, promise=loose, inputs=InputTransform(network.inputs.columns, forest))
+    assert audit(other, rows, {"dose": 1}, **QUICK).violated
 
 
 def test_a_direction_that_nobody_promised_is_broken_at_a_jump(network, rows):

@@ -1,4 +1,4 @@
-"""Exporters that write a free forest: an artefact in every arithmetic they know, and what it reads held to no promise.
+"""Exporters that write a free forest: an artefact in every arithmetic they know, and what it reads held to no slope.
 
 Other exporters write or refuse it in tests of their own.
 """
@@ -17,26 +17,27 @@ from monolip.export import from_json, to_torch
 from monolip.export.parity_inputs import directions_of
 from tests.contracts.test_bad_inputs import FORMS, known, runner
 from tests.contracts.test_exporters import EXPORTERS, NEEDS
-from tests.export.forest_rows import numbered
-from tests.forests import forest_network, plain_network
+from tests.export.forest_rows import numbered, telling_columns
+from tests.forests import directed_network, forest_network, plain_network, steps_across
 
 WRITERS = ("onnx", "onnx in order", "json", "torch")
 CASES = [(name, arithmetic) for name in WRITERS for arithmetic in EXPORTERS[name][2]]
 
 
 @cache
-def network(cities: str = "strings"):
-    """sugar, city: read by a forest; dose: increasing and without a rule for missing values."""
-    found = forest_network(np.random.default_rng(8), "logit")
+def network(cities: str = "strings", directed: bool = False):
+    """sugar, city: read by a forest (directed: dose too); dose: increasing and without a rule for missing values."""
+    found = (directed_network if directed else forest_network)(np.random.default_rng(8), "logit")
     return numbered(found) if cities == "numbers" else found
 
 
+@pytest.mark.parametrize("directed", [False, True], ids=["", "directed"])
 @pytest.mark.parametrize(("name", "arithmetic"), CASES, ids=[", ".join(case) for case in CASES])
-def test_a_forest_is_written_and_measured(name, arithmetic, tmp_path):
+def test_a_forest_is_written_and_measured(name, arithmetic, directed, tmp_path):
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
     exporter, filename, _, options = EXPORTERS[name]
-    given = network("numbers" if name == "torch" else "strings")
+    given = network("numbers" if name == "torch" else "strings", directed)
     report = exporter(given, tmp_path / filename, arithmetic=arithmetic, **options)
     assert [item.name for item in tmp_path.iterdir()] == [filename]
     assert report.passed
@@ -47,10 +48,30 @@ def test_a_forest_is_written_and_measured(name, arithmetic, tmp_path):
         assert (report.digest, report.certificate) == (given.digest, certify(given).document["sha256"])
 
 
-def test_what_the_forest_reads_is_not_scanned_for_directions():
-    scanned = {i for i, _, _ in directions_of(network(), certify(network()))}
+@pytest.mark.parametrize("directed", [False, True])
+def test_what_the_forest_reads_is_scanned_for_the_directions_it_has(directed):
+    given = network(directed=directed)
+    scanned = {i for i, _, _ in directions_of(given, certify(given))}
     assert 0 in scanned
-    assert not scanned & set(network().inputs.free)
+    assert not scanned & {1, 2}
+    assert set(given.inputs.free) == ({0, 1, 2} if directed else {1, 2})
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_step_across_a_threshold_of_a_directed_feature_falls(form):
+    """In one artefact and batch: rows that walk other ways through the trees are added up in the same order."""
+    given = network("numbers" if form.startswith("torch") else "strings", directed=True)
+    run, rng = runner(given, form), np.random.default_rng(0)
+    steps = steps_across(given.inputs.forest, 0, np.float32 if form.endswith("float32") else np.float64)
+    others = telling_columns(given, rng, 8)[1:]
+    if form.endswith("float32"):
+        others = [c.astype(np.float32).astype(np.float64) if c.dtype.kind == "f" else c for c in others]
+    others = [np.repeat(column, len(steps)) for column in others]
+    found = run([np.tile(steps, 8), *(c if c.dtype.kind == "f" else c.tolist() for c in others)])
+    found = np.asarray(found, dtype=np.float64).reshape(8, len(steps))
+    assert np.isfinite(found).all()
+    assert (np.diff(found, axis=1) >= 0).all()
+    assert (np.diff(found, axis=1) > 0).sum() > 8
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -20,7 +20,16 @@ from monolip.free_forest import LEAF, FreeForest
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
 from tests.export.c_headers import COMPILERS, STRICT, bits, export, run_self_test
-from tests.forests import COLUMNS, forest_network, plain_network, random_forest, raw_columns, raw_rows
+from tests.forests import (
+    COLUMNS,
+    directed_network,
+    forest_network,
+    plain_network,
+    random_forest,
+    raw_columns,
+    raw_rows,
+    steps_across,
+)
 
 needs_compiler = pytest.mark.skipif(not COMPILERS, reason="no C compiler")
 
@@ -189,6 +198,28 @@ def test_the_header_says_what_carries_no_promise(tmp_path):
     assert max(map(len, text.splitlines())) <= 140
     plain = export(plain_network(np.random.default_rng(1)), tmp_path, "fixed-point").path.read_text()
     assert "forest" not in plain
+
+
+@needs_compiler
+@pytest.mark.parametrize("case", CASES)
+def test_no_step_across_a_threshold_of_a_directed_feature_falls(tmp_path, case):
+    made = export(directed_network(np.random.default_rng(9), n_trees=20), tmp_path, CASES[case][0], **CASES[case][1])
+    assert (
+        "x[0]  'dose', a number; NaN is invalid; read by a forest, increasing, no slope bounds" in made.path.read_text()
+    )
+    library, rng, forest = made.build(COMPILERS[0]), np.random.default_rng(1), made.network.inputs.forest
+    for kind, functions in (
+        (np.float64, (library.batch, library.score)),
+        (np.float32, (library.batch_float, library.score_float)),
+    ):
+        steps = steps_across(forest, 0, kind)
+        rows = np.repeat(parity_inputs(made.network, "boundary", 20, rng), len(steps), axis=0)
+        rows[:, 0] = np.tile(steps, 20)
+        for function in functions:
+            found = np.asarray(function(rows.astype(kind)), dtype=np.float64).reshape(20, len(steps))
+            assert np.isfinite(found).all()
+            assert (np.diff(found, axis=1) >= 0).all()
+            assert (np.diff(found, axis=1) > 0).sum() > 20
 
 
 @needs_compiler

@@ -17,19 +17,20 @@ from monolip.report import write_report
 
 from ..estimators.tables import QUICK, credit
 from ..export.models import estimator
-from ..forests import forest_network
+from ..forests import directed_network, forest_network
 
 __all__ = ["FORESTS", "KINDS", "answers", "credit_page", "hostile_page", "island", "network_of", "page"]
 
 KINDS = ("numbers", "strings", "logit", "softmax", "log")
-FORESTS = ("forest", "forest logit")
+FORESTS = ("forest", "forest logit", "directed forest logit")
 SAVE = {"check": False, "radius_rows": 6, "folds": 2}
 
 
 @cache
 def forest(kind: str):
-    """A network with a forest over sugar and city; dose increases, acid is free."""
-    return forest_network(np.random.default_rng(11), "logit" if kind.endswith("logit") else "identity", n_trees=12)
+    """A network with a forest over sugar and city (directed: and over dose); dose increases, acid is free."""
+    made = directed_network if kind.startswith("directed") else forest_network
+    return made(np.random.default_rng(11), "logit" if kind.endswith("logit") else "identity", n_trees=12)
 
 
 def network_of(kind: str):

@@ -13,7 +13,7 @@ from monolip.report.explain_score import Score
 from monolip.report.explain_search import Goal, nearest_value
 from monolip.report.explaining import explain
 
-from ..forests import forest_network, plain_network, raw_rows
+from ..forests import directed_network, forest_network, plain_network, raw_rows, steps_across
 
 SEEDS = range(6)
 
@@ -21,6 +21,29 @@ SEEDS = range(6)
 def one_row(table, k) -> dict:
     row = {name: values[k] for name, values in table.items()}
     return {name: None if v is None or v != v else v if name == "city" else float(v) for name, v in row.items()}
+
+
+@pytest.mark.parametrize("label", ["no", "yes"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_direction_that_trees_keep_proves_one_side_useless(seed, label):
+    rng = np.random.default_rng(seed)
+    network, table = directed_network(rng, "logit"), raw_rows(rng, 2)
+    score, row = Score.of(network, label), one_row(table, 0)
+    why = explain(network, row, one_row(table, 1), label=label, goal=0.5)
+    assert why.jumping == ("dose", "sugar", "city")
+    word = {"yes": "increasing (forest)", "no": "decreasing (forest)"}[label]
+    assert {reason.promise for reason in why.reasons if reason.feature == "dose"} <= {word}
+    up = why.score <= why.goal
+    useless = "down" if up == (label == "yes") else "up"
+    sides = {change.side: change for change in why.changes if change.feature == "dose"}
+    assert sides[useless].at_least == np.inf
+    assert sides[useless].to is None
+    assert sides["up" if useless == "down" else "down"].at_least is None
+    far = steps_across(network.inputs.forest, 0)
+    far = far[np.isfinite(far) & ((far > row["dose"]) == (useless == "up"))]
+    found = score.of_rows([{**row, "dose": float(x)} for x in far])
+    assert not (found > why.goal if up else found <= why.goal).any()
+    assert {change.at_least for change in why.changes if change.feature == "sugar"} <= {None}
 
 
 @pytest.mark.parametrize("link", ["identity", "logit"])

@@ -45,6 +45,32 @@ def test_the_page_names_what_trees_read_and_why_it_is_free(kind):
     assert "forest" not in words_of(page("strings"))
 
 
+def test_the_page_tells_the_direction_that_trees_keep():
+    words = words_of(page("directed forest logit"))
+    assert "Raising dose never lowers P(yes)." in words
+    assert "Beside it stands a forest of 12 trees over 3 of them, which have a direction at most." in words
+    assert "Free (forest): sugar, city. A forest of 12 trees reads dose, sugar, city beside the network." in words
+    assert "Every tree keeps the direction of dose, which is certified like any other. Nothing is promised of" in words
+    assert f"dose increasing (forest) ↑ increasing {DASH}" in words
+    assert f"sugar free (forest) free {DASH}" in words
+    assert "dose, increasing (forest)" in words
+    assert "sugar, free (forest)" in words
+    features = {feature["name"]: feature for feature in island(page("directed forest logit"), "page-data")["features"]}
+    assert (features["dose"]["slopes"], features["dose"]["directions"]) == (None, ["increasing"])
+    assert "P(yes) cannot fall if you raise this." in words
+    assert Certificate(island(page("directed forest logit"), "certificate")).check().startswith("PROVED")
+
+
+def test_pictures_say_which_direction_trees_keep():
+    pytest.importorskip("matplotlib")
+    network = network_of("directed forest logit")
+    titles = {axis.get_xlabel(): axis.get_title() for axis in plot_shapes(network)}
+    assert titles["dose"] == "increasing (forest): no slope is certified"
+    assert titles["sugar"] == "free (forest): nothing is certified"
+    beside = [label.get_text() for label in plot_certificate(network).child_axes[0].get_yticklabels()]
+    assert beside[:3] == ["increasing (forest)", "free (forest)", "free (forest)"]
+
+
 def test_no_bound_of_the_page_moves_what_trees_read():
     """The slope table of the page is what its panel proves radii from: no slopes, no proof."""
     features = {feature["name"]: feature for feature in island(page("forest logit"), "page-data")["features"]}

@@ -58,7 +58,7 @@ def test_the_page_scores_with_the_bits_of_python(kind):
 
 
 @needs_node
-@pytest.mark.parametrize("kind", ["logit", "forest logit"])
+@pytest.mark.parametrize("kind", ["logit", "forest logit", "directed forest logit"])
 def test_the_page_follows_a_promise_from_one_double_to_the_next(kind):
     rows = [row for row in answers(kind, 100, seed=3)[0] if row[0] is not None and abs(row[0]) < 1e300]
     up = [[math.nextafter(row[0], math.inf), *row[1:]] for row in rows]
@@ -100,7 +100,7 @@ def test_the_check_rows_of_a_page_are_those_of_python_and_of_no_user(kind):
 def test_the_page_takes_what_is_missing_unseen_or_at_a_threshold_as_python_does(kind):
     network, rng = network_of(kind), np.random.default_rng(5)
     forest = network.inputs.forest
-    cuts = forest.jumps(0)
+    cuts = forest.jumps(forest.reads.index(1))
     sugar = [None, *cuts, *np.nextafter(cuts, -np.inf), *np.nextafter(cuts, np.inf), 1e308, -1e308, 0.0]
     dose = rng.normal(size=len(sugar)).tolist()
     rows = [[d, s, code, None] for d, s in zip(dose, sugar, strict=True) for code in range(5)]  # 3: unseen, 4: missing

@@ -159,10 +159,10 @@ def _forest_note(subject: Subject) -> Html | str:
     free = [name for name in subject.jumping if name not in directed]
     words = f"Free (forest): {told_names(free)}. " if free else ""
     these = "these features" if not directed else told_names(subject.jumping)
-    nothing = "" if directed else "nothing is promised of these features, and "
+    nothing = ", " if directed else ": nothing is promised of these features, "
     words += (
         f"A forest of {subject.n_trees} trees reads {these} beside the network. Trees jump, so there is no slope to "
-        f"bound: {nothing}certified radii hold them fixed. "
+        f"bound{nothing}and certified radii hold them fixed. "
     )
     if directed:
         words += f"Every tree keeps the direction of {told_names(directed)}, which is certified like any other. "
