@@ -4,7 +4,7 @@
 
 All are fitted on the same 20,000 rows of 5 and of 13 columns and predict the same rows from a contiguous numpy array.
 "small" is one member of d-16-16-1 without bins (below 600 weights) and without a forest, "small with a forest" the same
-with free_forest=True; "default" is MonotonicRegressor as it comes.
+with trees="free"; "default" is MonotonicRegressor as it comes.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def compare(columns: int) -> dict[str, object]:
     cst = [1, *[0] * (columns - 1)]
     small = {"hidden_layer_sizes": (16, 16), "n_bins": 0, "n_estimators": 1}
     ours = {
-        "small": small | {"free_forest": False},
-        "small with a forest": small | {"free_forest": True},
+        "small": small | {"trees": False},
+        "small with a forest": small | {"trees": "free"},
         "default": {},
     }
     models = {

@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     csv.write_csv(jumps(), place / "d.csv")
     (place / "parts").mkdir()
     parquet.write_table(jumps(), place / "parts" / "d.parquet")
-    yes = ("--free-forest", "yes", "--json")
+    yes = ("--trees", "free", "--json")
     assert run(["fit", str(place / "d.csv"), *FIT, "-o", str(place / "price.safetensors"), *yes]) == 0
     kind = ["-t", "ill", "-i", "dose", "--drop", "price,customer"]
     assert run(["fit", str(place / "d.csv"), *kind, "-o", str(place / "ill.safetensors"), *yes]) == 0
@@ -49,12 +49,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_fit_tells_of_the_forest_it_added(folder: Path, line: Line, tmp_path: Path):
-    done = line("fit", folder / "d.csv", *FIT, "--free-forest", "yes", "-o", tmp_path / "m.safetensors")
+    done = line("fit", folder / "d.csv", *FIT, "--trees", "free", "-o", tmp_path / "m.safetensors")
     assert done.code == 0
     assert "free (forest)" in done.out
     assert "free (category, forest)" in done.out
     model = MonotonicRegressor.load(tmp_path / "m.safetensors")
-    gain = f"{100 * model.forest_gain_:.2g} % less squared error on rows held out while fitting"
+    gain = f"{100 * model.trees_gain_:.2g} % less squared error on rows held out while fitting"
     assert f"A forest of 30 trees over day, city is part of the model: {gain}." in done.out
     assert "Nothing is promised of what it reads" in done.out
     table = csv.read_csv(folder / "d.csv").drop_columns(["price", "ill", "customer"])
@@ -65,10 +65,10 @@ def test_fit_tells_of_the_forest_it_added(folder: Path, line: Line, tmp_path: Pa
 def test_the_option_is_that_of_the_estimators(folder: Path, line: Line, tmp_path: Path):
     found = {}
     for word in ("auto", "yes", "no"):
-        done = line("fit", folder / "d.csv", *FIT, "--free-forest", word, "-o", tmp_path / "m", "--json").data
+        done = line("fit", folder / "d.csv", *FIT, "--trees", word, "-o", tmp_path / "m", "--json").data
         found[word] = done["forest"]
         model = MonotonicRegressor.load(tmp_path / "m")
-        assert (model.free_forest, bool(model.free_features_)) == (
+        assert (model.trees, bool(model.tree_features_)) == (
             {"auto": "auto", "yes": True, "no": False}[word], done["forest"] is not None,
         )  # fmt: skip
     assert found["no"] is None
@@ -79,14 +79,14 @@ def test_the_option_is_that_of_the_estimators(folder: Path, line: Line, tmp_path
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-i", "dose,day", "--drop", "city,ill,customer"), "note: --free-forest yes, but something is promised of"),
-        (("-i", "dose", "--drop", "ill,customer", "--loss", "poisson"), "leave --free-forest yes out"),
+        (("-i", "dose,day", "--drop", "city,ill,customer"), "note: --trees free, but something is promised of"),
+        (("-i", "dose", "--drop", "ill,customer", "--loss", "poisson"), "leave --trees free out"),
     ],
 )
 def test_where_there_can_be_none_that_is_said_in_our_words(words, said, folder: Path, line: Line, tmp_path: Path):
-    done = line("fit", folder / "d.csv", "-t", "price", *words, "--free-forest", "yes", "-o", tmp_path / "m")
+    done = line("fit", folder / "d.csv", "-t", "price", *words, "--trees", "free", "-o", tmp_path / "m")
     assert said in " ".join(done.err.split())
-    assert "free_forest" not in done.err
+    assert "trees" not in done.err
     assert "A forest of" not in done.out
 
 
@@ -94,14 +94,14 @@ def test_a_forest_that_gains_nothing_is_not_added_and_that_is_said(line: Line, t
     rng = np.random.default_rng(1)
     x, z = rng.uniform(size=(2, 300)).round(4)
     csv.write_csv(arrow.table({"x": x, "z": z, "y": (x + z + rng.normal(0, 0.3, 300)).round(4)}), tmp_path / "d.csv")
-    done = line("fit", tmp_path / "d.csv", "-t", "y", "-i", "x", "--free-forest", "yes", "-o", tmp_path / "m")
+    done = line("fit", tmp_path / "d.csv", "-t", "y", "-i", "x", "--trees", "free", "-o", tmp_path / "m")
     assert "No forest was added: rows held out did not gain by one." in done.out
     done = line("fit", tmp_path / "d.csv", "-t", "y", "-i", "x", "-o", tmp_path / "m")
     assert not re.search("forest (of|was)", done.out)
 
 
 def test_groups_are_no_feature_and_are_held_out_whole(folder: Path, line: Line, tmp_path: Path):
-    base = ("fit", folder / "d.csv", "-t", "price", "-i", "dose", "--drop", "ill", "--free-forest", "yes")
+    base = ("fit", folder / "d.csv", "-t", "price", "-i", "dose", "--drop", "ill", "--trees", "free")
     done = line(*base, "--groups", "customer", "-o", tmp_path / "m", "--json").data
     assert done["features"] == ["dose", "day", "city"]
     table = jumps()
@@ -125,7 +125,7 @@ def test_groups_are_no_feature_and_are_held_out_whole(folder: Path, line: Line, 
 
 
 def test_streams_have_no_groups_and_small_ones_a_forest(folder: Path, line: Line, tmp_path: Path):
-    base = ("fit", folder / "parts", *FIT, "--free-forest", "yes", "-o", tmp_path / "m.safetensors")
+    base = ("fit", folder / "parts", *FIT, "--trees", "free", "-o", tmp_path / "m.safetensors")
     done = line(*base, "--groups", "customer")
     assert done.code == Exit.INPUT
     assert "groups are kept together in a table that is read whole" in done.err
@@ -136,9 +136,9 @@ def test_a_long_stream_has_no_forest_and_says_so(line: Line, tmp_path: Path, mon
     shrink(monkeypatch)
     source = write(tmp_path / "d", numbers(4000))
     base = ("fit", source, "-t", "y", "-i", "a", "--members", "1", "-o", tmp_path / "m")
-    done = line(*base, "--free-forest", "yes")
+    done = line(*base, "--trees", "free")
     assert done.code == 0
-    assert "note: --free-forest yes, but a stream of more rows than a fit reads whole (1024) has no forest" in done.err
+    assert "note: --trees free, but a stream of more rows than a fit reads whole (1024) has no forest" in done.err
     assert "No forest was added" not in done.out  # said once
     assert line(*base).err == ""
 
@@ -202,10 +202,10 @@ def test_report_and_compare_take_such_a_model(folder: Path, line: Line, tmp_path
     assert done.code == 0
     assert "Free (forest): day, city." in page.read_text(encoding="utf-8")
     rivals = ("--folds", 4, "--with", "HistGradientBoosting", "--members", 1)
-    done = line("compare", folder / "d.csv", *FIT, *rivals, "--free-forest", "yes")
+    done = line("compare", folder / "d.csv", *FIT, *rivals, "--trees", "free")
     assert done.code == 0
     assert re.search(r"monolip had a forest over features without a promise in [1-4] of the folds\.", done.out)
-    assert line("compare", folder / "d.csv", *FIT, *rivals, "--free-forest", "no", "--json").data["forests"] == 0
+    assert line("compare", folder / "d.csv", *FIT, *rivals, "--trees", "no", "--json").data["forests"] == 0
 
 
 def test_compare_keeps_groups_together(folder: Path, line: Line):
@@ -217,7 +217,7 @@ def test_compare_keeps_groups_together(folder: Path, line: Line):
 
 
 def test_a_fit_that_crashed_goes_on_to_the_same_forest(folder: Path, line: Line, tmp_path: Path, monkeypatch):
-    base = ("fit", folder / "d.csv", *FIT, "--free-forest", "yes")
+    base = ("fit", folder / "d.csv", *FIT, "--trees", "free")
     whole, train, done = line(*base, "-o", tmp_path / "whole", "--json").data, _training.train, []
 
     def stopping(*given, **more):
@@ -229,7 +229,7 @@ def test_a_fit_that_crashed_goes_on_to_the_same_forest(folder: Path, line: Line,
     with monkeypatch.context() as patched:
         patched.setattr(_training, "train", stopping)
         assert line(*base, "-o", tmp_path / "cut").code == Exit.BUG
-    other = line("fit", folder / "d.csv", *FIT, "--free-forest", "no", "-o", tmp_path / "cut", "--resume")
+    other = line("fit", folder / "d.csv", *FIT, "--trees", "no", "-o", tmp_path / "cut", "--resume")
     assert other.code == Exit.INPUT  # of another model
     again = line(*base, "-o", tmp_path / "cut", "--resume", "--threads", 2, "--json").data
     assert again["trainings_resumed"] == 3

@@ -13,7 +13,7 @@ from monolip.estimators._freezing import with_forest
 
 from ..forests import FAR, directed_forest, steps_across
 
-QUICK = {"n_estimators": 1, "max_iter": 20, "random_state": 0, "free_forest": False}
+QUICK = {"n_estimators": 1, "max_iter": 20, "random_state": 0, "trees": False}
 
 
 def rows(n: int = 300) -> tuple[pd.DataFrame, np.ndarray]:
@@ -37,7 +37,7 @@ def with_trees(kind: str):
 @pytest.mark.parametrize("kind", ["number", "class"])
 def test_what_is_told_is_kept_and_comes_back(kind, tmp_path):
     model, X = with_trees(kind)
-    assert model.free_features_ == ("dose", "age", "day")
+    assert model.tree_features_ == ("dose", "age", "day")
     promises = {row.feature: row.promise for row in model.slopes_}
     assert promises == {"dose": "increasing (forest)", "age": "decreasing (forest)", "day": "free (forest)"}
     claims = {claim.feature: (claim.promise, claim.missing) for claim in model.certificate_}

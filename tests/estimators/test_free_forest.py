@@ -1,4 +1,4 @@
-"""free_forest: trees never see a feature with a promise, and are added only where rows held out gain by it."""
+"""trees="free": they never see a feature with a promise, and are added only where rows held out gain by it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from monolip.estimators._prediction import Predictor
 from monolip.estimators._tables import read_table
 from monolip.input_columns import CategoryColumn
 
-QUICK = {"n_estimators": 1, "max_iter": 20, "random_state": 0, "free_forest": True}
+QUICK = {"n_estimators": 1, "max_iter": 20, "random_state": 0, "trees": "free"}
 
 
 def jumps(rng, n=800):
@@ -37,7 +37,7 @@ def classifier(**more):
     return MonotonicClassifier(**{"monotonic_cst": {"a": 1}, **QUICK, **more})
 
 
-@pytest.mark.filterwarnings("ignore:free_forest=True, but", "ignore:.*of the rows have features")
+@pytest.mark.filterwarnings("ignore:trees='free', but", "ignore:.*of the rows have features")
 @parametrize_with_checks(
     [MonotonicRegressor(**QUICK)],
     expected_failed_checks=lambda _: {
@@ -52,10 +52,10 @@ def test_scikit_learn_check(estimator, check):
 def test_jumps_are_found(rng):
     X, y = jumps(rng, 2000)
     model = regressor().fit(X[:1500], y[:1500])
-    alone = regressor(free_forest=False).fit(X[:1500], y[:1500])
-    assert model.forest_gain_ > 0.2
-    assert model.free_features_ == ("b", "c", "d")
-    assert (alone.forest_gain_, alone.free_features_) == (0.0, ())
+    alone = regressor(trees=False).fit(X[:1500], y[:1500])
+    assert model.trees_gain_ > 0.2
+    assert model.tree_features_ == ("b", "c", "d")
+    assert (alone.trees_gain_, alone.tree_features_) == (0.0, ())
     found, before = (np.mean((m.predict(X[1500:]) - y[1500:]) ** 2) for m in (model, alone))
     assert found < 0.8 * before
 
@@ -64,21 +64,21 @@ def test_auto_adds_one_where_rows_gain_much(rng):
     X, y = jumps(rng, 2000)
     y = y + 4 * X.a * X.b  # something for networks to find
     default = MonotonicRegressor(monotonic_cst={"a": 1}, random_state=0, max_iter=20, n_bins=8)
-    assert default.fit(X, y).free_features_ == ("b", "c", "d")
-    assert default.set_params(free_forest=False).fit(X, y).free_features_ == ()
-    assert MonotonicRegressor(random_state=0, max_iter=20, n_bins=8).fit(X, y).free_features_ == (), "nothing promised"
+    assert default.fit(X, y).tree_features_ == ("b", "c", "d")
+    assert default.set_params(trees=False).fit(X, y).tree_features_ == ()
+    assert MonotonicRegressor(random_state=0, max_iter=20, n_bins=8).fit(X, y).tree_features_ == (), "nothing promised"
     smooth = X.a + np.sin(6 * X.b)
     exact = MonotonicRegressor(monotonic_cst={"a": 1}, random_state=0).fit(X, smooth)
-    assert exact.free_features_ == (), "the last digit is worth no jumps"
+    assert exact.tree_features_ == (), "the last digit is worth no jumps"
     noise = MonotonicRegressor(monotonic_cst={"a": 1}, random_state=0).fit(X, X.a + rng.normal(size=2000))
-    assert noise.free_features_ == ()
+    assert noise.tree_features_ == ()
 
 
 @pytest.mark.parametrize("make", [regressor, classifier])
 def test_promised_directions_hold_bit_for_bit(make, rng):
     X, y = jumps(rng)
     model = make().fit(X, y if make is regressor else y > np.median(y))
-    assert model.free_features_
+    assert model.tree_features_
     extremes = [-1e300, 1e300, 0.0, np.nextafter(0.0, 1.0), np.nextafter(1.0, 2)]
     steps = np.sort(np.concatenate([np.linspace(-4, 4, 400), extremes]))
     for k in range(10):
@@ -131,15 +131,15 @@ def test_compiled_predictions_have_the_bits_of_the_frozen_network(make, rng):
 )
 def test_trees_see_nothing_that_was_asked_for(asked, free, rng):
     X, y = jumps(rng, 800)
-    assert regressor(**asked).fit(X, y).free_features_ in (free, ())
+    assert regressor(**asked).fit(X, y).tree_features_ in (free, ())
     y = y + 3.0 * (np.floor(9 * X["d"].fillna(0)) % 2) + 3.0 * (X["c"] == "u") * (np.floor(20 * X["b"]) % 2)
-    assert regressor(**asked).fit(X, y).free_features_ == free
+    assert regressor(**asked).fit(X, y).tree_features_ == free
 
 
 def test_no_feature_is_free_under_a_cap_for_all(rng):
     X, y = jumps(rng, 300)
     with pytest.warns(UserWarning, match="something is promised of every feature") as told:
-        assert regressor(max_slope=2.0).fit(X, y).free_features_ == ()
+        assert regressor(max_slope=2.0).fit(X, y).tree_features_ == ()
     assert told[0].filename == __file__
 
 
@@ -148,7 +148,7 @@ def test_noise_leaves_the_network_as_it_is(make, rng):
     X = rng.normal(size=(500, 3))
     y = X[:, 0] + rng.normal(size=500)
     y = y if make is regressor else y > 0
-    model, alone = (make(monotonic_cst=[1, 0, 0], free_forest=wanted).fit(X, y) for wanted in (True, False))
+    model, alone = (make(monotonic_cst=[1, 0, 0], trees=wanted).fit(X, y) for wanted in ("free", False))
     assert model.frozen_ == alone.frozen_
 
 
@@ -156,7 +156,7 @@ def test_categories_missing_values_and_units_do_not_matter(rng):
     X, y = jumps(rng)
     model = regressor().fit(X, y)
     other = X.assign(b=1e299 * X.b, d=1e-280 * X.d)
-    assert regressor().fit(other, y).free_features_
+    assert regressor().fit(other, y).tree_features_
     strange = X.head(4).assign(c=["new", "u", None, "v"], b=[np.nan, -1e308, 1e308, 0.5])
     assert np.isfinite(model.predict(strange)).all()
     assert model.predict(X[["d", "c", "b", "a"]]).tobytes() == model.predict(X).tobytes()
@@ -166,7 +166,7 @@ def test_categories_missing_values_and_units_do_not_matter(rng):
 def test_the_unit_of_a_target_does_not_matter(unit, rng):
     X, y = jumps(rng)
     plain, other = regressor().fit(X, y), regressor().fit(X, y * unit)
-    assert other.forest_gain_ == pytest.approx(plain.forest_gain_, rel=0.05)
+    assert other.trees_gain_ == pytest.approx(plain.trees_gain_, rel=0.05)
     np.testing.assert_allclose(other.predict(X) / unit, plain.predict(X), rtol=0.2, atol=0.2)
 
 
@@ -191,10 +191,10 @@ def test_weights_and_offsets_count(rng):
     weight, offset = rng.uniform(0.5, 2.0, len(y)), rng.normal(size=len(y))
     weight[::5] = 0.0
     model = regressor().fit(X, y + offset, sample_weight=weight, offset=offset)
-    assert model.free_features_
+    assert model.tree_features_
     np.testing.assert_allclose(model.predict(X, offset=offset), model.predict(X) + offset, rtol=1e-12, atol=1e-12)
     assert np.mean((model.predict(X) - y) ** 2) < 0.5 * np.var(y)
-    assert regressor().fit(X[weight > 0], (y + offset)[weight > 0], weight[weight > 0], offset[weight > 0]).forest_gain_
+    assert regressor().fit(X[weight > 0], (y + offset)[weight > 0], weight[weight > 0], offset[weight > 0]).trees_gain_
 
 
 def test_class_weights_count_for_the_trees_as_well(rng):
@@ -213,8 +213,8 @@ def test_rare_weights_do_not_make_a_gain_of_noise(seed, weight):
     X = rng.uniform(size=(800, 3))
     y = X[:, 0] + 2 * (np.floor(15 * X[:, 1]) % 2) > 1.2
     same = {"monotonic_cst": [1, 0, 0], "class_weight": {0: weight, 1: 1.0}, "random_state": seed}
-    model, alone = (MonotonicClassifier(free_forest=wanted, **same).fit(X, y) for wanted in (True, False))
-    assert 0.0 <= model.forest_gain_ <= 1.0
+    model, alone = (MonotonicClassifier(trees=wanted, **same).fit(X, y) for wanted in ("free", False))
+    assert 0.0 <= model.trees_gain_ <= 1.0
     Z = rng.uniform(size=(4000, 3))
     truth = Z[:, 0] + 2 * (np.floor(15 * Z[:, 1]) % 2) > 1.2
     side, share = np.where(truth, -1, 1), np.where(truth, 1, weight)
@@ -225,11 +225,11 @@ def test_rare_weights_do_not_make_a_gain_of_noise(seed, weight):
 def test_too_few_rows_have_no_forest(rng):
     X, y = jumps(rng, 12)
     with pytest.warns(UserWarning, match="too few rows") as told:
-        assert regressor().fit(X, y).free_features_ == ()
+        assert regressor().fit(X, y).tree_features_ == ()
     assert told[0].filename == __file__
     X, y = jumps(rng, 60)
     with pytest.warns(UserWarning, match="too few rows"):
-        assert classifier().fit(X, np.arange(60) < 3).free_features_ == ()
+        assert classifier().fit(X, np.arange(60) < 3).tree_features_ == ()
     with pytest.warns(UserWarning, match="too few rows"):
         regressor(early_stopping=False).fit(*jumps(rng, 300))
 
@@ -243,17 +243,17 @@ def test_rows_that_come_again_are_no_gain_where_groups_say_so(make, seed):
     y = y if make is regressor else y > 0
     groups = np.repeat(np.arange(150), 6)
     model = make(monotonic_cst=[1, 0, 0, 0])
-    with pytest.warns(UserWarning, match=r"100% of the rows .*groups=.*free_forest=False") as told:
-        assert model.fit(X, y).forest_gain_ > 0.3, "learned by heart"
+    with pytest.warns(UserWarning, match=r"100% of the rows .*groups=.*trees=False") as told:
+        assert model.fit(X, y).trees_gain_ > 0.3, "learned by heart"
     assert told[0].filename == __file__
-    assert model.fit(X, y, groups=groups).free_features_ == ()
-    assert model.fit(X, y, groups=groups.astype(str)).free_features_ == ()
+    assert model.fit(X, y, groups=groups).tree_features_ == ()
+    assert model.fit(X, y, groups=groups.astype(str)).tree_features_ == ()
 
 
 def test_equal_rows_of_few_values_are_no_copies(rng):
     X = np.c_[rng.integers(0, 10, 800), rng.integers(0, 8, 800), rng.integers(0, 4, 800)].astype(float)
     y = X[:, 0] + 3 * ((X[:, 1] * X[:, 2]) % 3) + rng.normal(size=800)
-    assert regressor(monotonic_cst=[1, 0, 0]).fit(X, y).free_features_  # without a warning
+    assert regressor(monotonic_cst=[1, 0, 0]).fit(X, y).tree_features_  # without a warning
 
 
 @pytest.mark.parametrize("make", [regressor, classifier])
@@ -263,21 +263,21 @@ def test_halves_that_agree_are_no_gain(make, seed):
     X = np.c_[rng.normal(size=600), rng.integers(0, 3, 600), rng.integers(0, 2, 600)]
     y = X[:, 0] + rng.normal(size=600)  # the free features are noise
     model = make(monotonic_cst=[1, 0, 0], random_state=seed).fit(X, y if make is regressor else y > 0)
-    assert model.forest_gain_ < 0.05
+    assert model.trees_gain_ < 0.05
 
 
 def test_warm_starts_keep_the_forest_and_learn_it_anew(rng):
     X, y = jumps(rng)
     model = regressor(warm_start=True).fit(X, y)
-    before, gain = model.frozen_, model.forest_gain_
+    before, gain = model.frozen_, model.trees_gain_
     model.set_params(n_estimators=3).fit(X, y)
     assert len(model.frozen_.members) == 3
-    assert model.forest_gain_ == gain > 0
-    assert model.free_features_ == ("b", "c", "d")
+    assert model.trees_gain_ == gain > 0
+    assert model.tree_features_ == ("b", "c", "d")
     old, new = before.inputs.forest, model.frozen_.inputs.forest
     assert not np.array_equal(old.values, new.values)
-    plain = regressor(warm_start=True, free_forest=False).fit(X, y).set_params(n_estimators=2).fit(X, y)
-    assert plain.free_features_ == ()
+    plain = regressor(warm_start=True, trees=False).fit(X, y).set_params(n_estimators=2).fit(X, y)
+    assert plain.tree_features_ == ()
 
 
 def test_files_hold_the_forest(tmp_path, rng):
@@ -287,7 +287,7 @@ def test_files_hold_the_forest(tmp_path, rng):
         again = type(model).load(tmp_path / "m.safetensors")
         rows = X.assign(c=["new", None, *X.c[2:]])
         assert again.predict(rows).tobytes() == model.predict(rows).tobytes()
-        assert (again.free_features_, again.forest_gain_) == (model.free_features_, model.forest_gain_)
+        assert (again.tree_features_, again.trees_gain_) == (model.tree_features_, model.trees_gain_)
         assert again.get_params() == model.get_params()
         assert str(again.slopes_) == str(model.slopes_)
 
@@ -303,18 +303,18 @@ def test_a_gain_that_cannot_be_is_refused(gain, tmp_path, rng):
 
 @pytest.mark.parametrize("wanted", ["yes", 1, None, 0.5, ["auto"]])
 def test_what_cannot_be_meant_is_refused(wanted, rng):
-    with pytest.raises(InputError, match="free_forest is 'auto', True or False"):
-        regressor(free_forest=wanted).fit(*jumps(rng, 60))
+    with pytest.raises(InputError, match="trees is 'auto', 'free', True or False"):
+        regressor(trees=wanted).fit(*jumps(rng, 60))
 
 
 def test_losses_and_classes_without_a_forest_are_told(rng):
     X, y = jumps(rng, 200)
     for loss in ("quantile", "absolute_error", "huber"):
-        with pytest.raises(InputError, match="leave free_forest=True out"):
+        with pytest.raises(InputError, match="leave trees='free' out"):
             regressor(loss=loss).fit(X, y)
     with pytest.raises(InputError, match="3 classes"):
         classifier(monotonic_cst=None).fit(X, np.arange(200) % 3)
-    assert regressor(loss="quantile", free_forest="auto").fit(X, y).free_features_ == ()
+    assert regressor(loss="quantile", trees="auto").fit(X, y).tree_features_ == ()
 
 
 def test_ctrl_c_ends_with_the_network_alone(rng, monkeypatch):
@@ -322,7 +322,7 @@ def test_ctrl_c_ends_with_the_network_alone(rng, monkeypatch):
         raise KeyboardInterrupt
 
     X, y = jumps(rng)
-    alone = regressor(free_forest=False).fit(X, y)
+    alone = regressor(trees=False).fit(X, y)
     monkeypatch.setattr(_adding_forest, "grow_free_forest", interrupt)
     with pytest.warns(UserWarning, match="fit was interrupted"):
         model = regressor().fit(X, y)
@@ -331,7 +331,7 @@ def test_ctrl_c_ends_with_the_network_alone(rng, monkeypatch):
 
 def test_no_time_is_left_for_a_forest(rng):
     X, y = jumps(rng)
-    assert regressor(max_time=0.0).fit(X, y).free_features_ == ()
+    assert regressor(max_time=0.0).fit(X, y).tree_features_ == ()
 
 
 def test_warnings_as_errors_leave_the_model_before_whole(rng):
@@ -348,8 +348,8 @@ def test_warnings_as_errors_leave_the_model_before_whole(rng):
 def test_calibration_is_that_of_rows_neither_learned(rng):
     X, y = jumps(rng, 1600)
     codes = y > np.median(y)
-    model = MonotonicClassifier(monotonic_cst={"a": 1}, random_state=0, max_iter=20, n_bins=8, free_forest=True)
-    alone = MonotonicClassifier(monotonic_cst={"a": 1}, random_state=0, max_iter=20, n_bins=8, free_forest=False)
+    model = MonotonicClassifier(monotonic_cst={"a": 1}, random_state=0, max_iter=20, n_bins=8, trees="free")
+    alone = MonotonicClassifier(monotonic_cst={"a": 1}, random_state=0, max_iter=20, n_bins=8, trees=False)
     with_trees, without = (m.fit(X, codes).calibration_.log_loss for m in (model, alone))
     fresh, truth = jumps(rng, 4000)
     assert with_trees < 0.95 * without
@@ -361,7 +361,7 @@ def test_recalibrated_and_scaled_models_keep_trees_and_promises(rng):
     model = classifier().fit(X, y > np.median(y))
     before = model.decision_function(X)
     model.recalibrate(X, rng.permutation(y > np.median(y)))  # noise: everything becomes flat
-    assert model.free_features_ == ("b", "c", "d")
+    assert model.tree_features_ == ("b", "c", "d")
     assert np.ptp(model.decision_function(X)) < 0.5 * np.ptp(before)
     assert model.certificate_.check().startswith("PROVED")
 
@@ -385,9 +385,9 @@ def test_tables_without_promise_are_judged_by_few_trees_only(rng, monkeypatch):
     original = _forest.grow_trees
     monkeypatch.setattr(_forest, "grow_trees", lambda *given: grown.append(len(given[3])) or original(*given))
     model = MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0).fit(X, y)
-    assert model.free_features_ == ()
+    assert model.tree_features_ == ()
     assert grown == [_forest_worth.SCOUTS]
-    MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0, free_forest=True).fit(X, y)
+    MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0, trees="free").fit(X, y)
     assert grown[1:] == [_forest_worth.JUDGES]
 
 
@@ -400,9 +400,9 @@ def test_a_warm_start_refuses_other_groups_and_another_free_forest(rng):
     model.set_params(n_estimators=4)
     with pytest.raises(InputError, match=r"a different y \(or its weights, offset or groups\)"):
         model.fit(X, y, groups=groups)
-    with pytest.raises(InputError, match="a different free_forest"):
-        model.set_params(free_forest=False).fit(X, y)
-    assert model.set_params(free_forest="auto").fit(X, y).n_estimators_ == 4
+    with pytest.raises(InputError, match="a different trees"):
+        model.set_params(trees=False).fit(X, y)
+    assert model.set_params(trees="auto").fit(X, y).n_estimators_ == 4
 
 
 @pytest.mark.parametrize("word", ["lowest", "highest"])
@@ -410,8 +410,8 @@ def test_what_is_missing_counts_as_asked_in_trees_too(word, rng):
     """Where nothing was missing in training."""
     X = rng.uniform(size=(600, 2))
     y = X[:, 0] + 3 * (np.floor(9 * X[:, 1]) % 2)
-    model = MonotonicRegressor(monotonic_cst=[1, 0], missing={"x1": word}, free_forest=True, random_state=0).fit(X, y)
-    assert model.free_features_ == ("x1",)
+    model = MonotonicRegressor(monotonic_cst=[1, 0], missing={"x1": word}, trees="free", random_state=0).fit(X, y)
+    assert model.tree_features_ == ("x1",)
     edge = X[:, 1].min() if word == "lowest" else X[:, 1].max()
     inputs = model.frozen_.inputs
     numbers = inputs.forest.numbers(inputs.columns, [np.zeros(2), np.array([np.nan, edge])])

@@ -21,7 +21,7 @@ def shown(monkeypatch):
             return iter(found)
 
         monkeypatch.setattr(_forest_worth, "left_out", watched)
-        model.set_params(free_forest=True).fit(*data, **more)
+        model.set_params(trees="free").fit(*data, **more)
         return found
 
     return fit

@@ -300,8 +300,8 @@ def test_passes_and_rows_are_counted_as_they_were_made(group, passes, tmp_path, 
 def test_a_long_stream_has_no_forest_and_says_so(tmp_path, monkeypatch):
     shrink(monkeypatch)
     folder = write(tmp_path / "d", numbers(3 * CAPACITY))
-    with pytest.warns(UserWarning, match="free_forest=True, but a stream of more rows"):
-        fitted = model(free_forest=True, max_iter=1).fit_stream(folder, "y")
-    assert (fitted.free_features_, fitted.forest_gain_) == ((), 0.0)
-    with pytest.raises(InputError, match="free_forest is 'auto', True or False"):
-        model(free_forest="yes").fit_stream(folder, "y")
+    with pytest.warns(UserWarning, match="trees='free', but a stream of more rows"):
+        fitted = model(trees="free", max_iter=1).fit_stream(folder, "y")
+    assert (fitted.tree_features_, fitted.trees_gain_) == ((), 0.0)
+    with pytest.raises(InputError, match="trees is 'auto', 'free', True or False"):
+        model(trees="yes").fit_stream(folder, "y")

@@ -77,7 +77,7 @@ def test_a_forest_stays_beside_members_that_were_tuned(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(1500, 3))
     y = X[:, 0] + 2 * (np.floor(15 * X[:, 1]) % 2) + 0.1 * rng.normal(size=1500)
-    model = MonotonicRegressor(monotonic_cst=[1, 0, 0], free_forest=True, max_iter=2, random_state=0).fit(X, y)
+    model = MonotonicRegressor(monotonic_cst=[1, 0, 0], trees="free", max_iter=2, random_state=0).fit(X, y)
     forest, modules = model.frozen_.inputs.forest, model.to_torch()
     assert forest is not None
     assert np.allclose(outputs(modules, model, X).detach().numpy()[:, 0], model.predict(X), rtol=0, atol=1e-12)

@@ -18,7 +18,7 @@ from monolip.slopes import SlopeBounds
 from tests.forests import random_forest
 from tests.make import convex
 
-REFUSED = "trees are none; got a forest over 'b', 'c'; fit with free_forest=False"
+REFUSED = "trees are none; got a forest over 'b', 'c'; fit with trees=False"
 
 
 @pytest.fixture(scope="module")

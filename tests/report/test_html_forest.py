@@ -107,10 +107,10 @@ def rows_with_jumps(n=500):
 @pytest.fixture(scope="module")
 def classifier():
     X, y = rows_with_jumps()
-    model = MonotonicClassifier(monotonic_cst={"dose": {"ill": 1}}, free_forest=True, random_state=0)
+    model = MonotonicClassifier(monotonic_cst={"dose": {"ill": 1}}, trees="free", random_state=0)
     label = np.where(y > 1.6, "ill", "well")
     model.fit(X, label)
-    assert model.free_features_ == ("day", "city")
+    assert model.tree_features_ == ("day", "city")
     return model, X, label
 
 
@@ -132,14 +132,14 @@ def test_cross_validation_that_knows_no_groups_says_so(classifier, tmp_path):
 
 def test_trees_too_large_for_a_page_are_named_as_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(html_page, "MOST_BYTES", 1000)
-    with pytest.raises(InputError, match="report on a model fitted with free_forest=False"):
+    with pytest.raises(InputError, match="report on a model fitted with trees=False"):
         write_report(network_of("forest"), tmp_path / "r.html", **SAVE)
 
 
 def test_where_trees_read_every_number_there_is_no_radius(tmp_path):
     X = rows_with_jumps()[0]
-    model = MonotonicRegressor(free_forest=True, max_iter=5, random_state=0).fit(X[["day"]], np.floor(30 * X.day) % 3)
-    assert model.free_features_ == ("day",)
+    model = MonotonicRegressor(trees="free", max_iter=5, random_state=0).fit(X[["day"]], np.floor(30 * X.day) % 3)
+    assert model.tree_features_ == ("day",)
     words = words_of(write_report(model, tmp_path / "r.html", **SAVE))
     assert "No numeric feature can move, so there is no radius to speak of. What a forest reads may jump" in words
     assert "0 of 1 features with a proved direction" in words

@@ -1,4 +1,4 @@
-"""A forest over features without a promise, on the command line: its option, what came of it, and its words."""
+"""Trees beside the network, on the command line: its option, what came of it, and its words."""
 
 from __future__ import annotations
 
@@ -10,29 +10,35 @@ import click
 __all__ = ["CHOICES", "forest_data", "forest_line", "forest_option", "in_our_words", "is_a_note"]
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
-CHOICES: Mapping[str, bool | None] = {"auto": None, "yes": True, "no": False}  # None: the estimator's own default
-_NOTHING = "Nothing is promised of what it reads"
+# None: the estimator's own default
+CHOICES: Mapping[str, bool | str | None] = {"auto": None, "free": "free", "yes": True, "no": False}
+_NOTHING = "Nothing is promised of what they read"
 _WORDS = {
-    "leave free_forest=True out": "leave --free-forest yes out",
-    "free_forest=True, but": "--free-forest yes, but",
+    "leave trees='free' out": "leave --trees free out",
+    "leave trees=True out": "leave --trees yes out",
+    "trees='free', but": "--trees free, but",
+    "trees=True, but": "--trees yes, but",
     "name them by fit(groups=)": "name them by --groups",
-    "leave the forest out by free_forest=False": "leave the forest out by --free-forest no",
+    "leave the forest out by trees=False": "leave the forest out by --trees no",
     "groups: ": "--groups: ",
     "or leave groups out": "or leave --groups out",
 }
 
 
 def forest_option(function: Verb) -> Verb:
-    """--free-forest auto, yes or no."""
-    text = "Add trees over features without a promise: where rows held out gain much by them, anything, or never."
-    return click.option(
-        "--free-forest", type=click.Choice(list(CHOICES)), default="auto", show_default=True, help=text
-    )(function)
+    """--trees auto, free, yes or no."""
+    text = (
+        "Add trees that keep every direction: where rows held out gain much by them, gain anything (yes; free: only over "
+        "features nothing is promised of), or never."
+    )
+    return click.option("--trees", type=click.Choice(list(CHOICES)), default="auto", show_default=True, help=text)(
+        function
+    )
 
 
 def is_a_note(sentence: str) -> bool:
-    """Whether a warning of an estimator speaks of a forest or of groups, which commands pass on in their words."""
-    return "forest" in sentence or sentence.startswith("groups:")
+    """Whether a warning of an estimator speaks of trees or of groups, which commands pass on in their words."""
+    return "forest" in sentence or sentence.startswith(("groups:", "trees="))
 
 
 def in_our_words(sentence: str) -> str:
@@ -47,20 +53,25 @@ def forest_data(model: Any) -> dict[str, Any] | None:
     forest = model.frozen_.inputs.forest
     if forest is None:
         return None
-    return {"features": list(model.free_features_), "trees": len(forest.roots), "gain": model.forest_gain_}
+    return {"features": list(model.tree_features_), "trees": len(forest.roots), "gain": model.trees_gain_}
 
 
-def forest_line(model: Any, wanted: bool | None, told: bool) -> str:
+def forest_line(model: Any, wanted: bool | str | None, told: bool) -> str:
     """For people; "" where there is nothing to say. told: whether a note says already why there is none."""
     found = forest_data(model)
     if found is None:
-        return "No forest was added: rows held out did not gain by one." if wanted and not told else ""
-    names, loss = ", ".join(found["features"]), "squared error" if model.frozen_.link.labels is None else "log loss"
+        return "No trees were added: rows held out did not gain by them." if wanted and not told else ""
+    names, loss = _some(found["features"]), "squared error" if model.frozen_.link.labels is None else "log loss"
     gain = f"{100 * found['gain']:.2g} % less {loss} on rows held out while fitting"
     read = {row.feature: row.promise.partition(" ")[0] for row in model.slopes_ if row.feature in found["features"]}
-    directed = ", ".join(name for name, word in read.items() if word != "free")
-    about = f"What it reads has no slope bounds, and {directed} a direction" if directed else _NOTHING
+    directed = [name for name, word in read.items() if word != "free"]
+    about = f"What they read has no slope bounds; directions hold ({_some(directed)})" if directed else _NOTHING
     return (
-        f"A forest of {found['trees']} trees over {names} is part of the model: {gain}.\n"
+        f"{found['trees']} trees over {names} are part of the model: {gain}.\n"
         f"{about}; what is promised of other features holds for network and trees together."
     )
+
+
+def _some(names: list[str]) -> str:
+    """Of many, the first ones and how many more."""
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -92,8 +92,8 @@ def command(**options: Any) -> int:
     }
     if options["members"] is not None:
         parameters["n_estimators"] = options["members"]
-    if CHOICES[options["free_forest"]] is not None:
-        parameters["free_forest"] = CHOICES[options["free_forest"]]
+    if CHOICES[options["trees"]] is not None:
+        parameters["trees"] = CHOICES[options["trees"]]
     quiet = options["as_json"] or not sys.stderr.isatty()
     with watched_by(Silence()), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -152,7 +152,7 @@ def _answer(options: dict[str, Any], prepared: Any, found: Any) -> Answer:
     if prepared.monotonic_cst and not found.constrained:
         answer.line("Trees had no constraints: with more than two classes they cannot promise anything of one class.")
     if found.forests:
-        answer.line(f"monolip had a forest over features without a promise in {found.forests} of the folds.")
+        answer.line(f"monolip had trees beside its network in {found.forests} of the folds.")
     if prepared.constraints.slopes or prepared.constraints.max_slope:
         answer.line("Slope intervals and caps bind monolip only: trees have none.")
     for name, line in found.missing.items():

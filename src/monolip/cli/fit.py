@@ -77,7 +77,7 @@ def command(**options: Any) -> int:
       monolip fit loans/ --target default --increasing dti    (a directory or 'glob' of any size, in constant memory)
 
     Some rows are held out to judge the fit. Ctrl-C saves the best model so far; --resume goes on from there.
-    Features without a promise may be read by trees as well (--free-forest); nothing is then certified of them.
+    Trees may stand beside the network (--trees); they keep every direction, and what they read has no slope bounds.
     """
     from monolip.cli._fit_work import FitPlan, carry_out
 
@@ -100,7 +100,7 @@ def command(**options: Any) -> int:
             "loss": options["loss"],
             "loss_parameter": options["loss_parameter"],
             "class_weight": options["class_weight"],
-            "free_forest": CHOICES[options["free_forest"]],
+            "trees": CHOICES[options["trees"]],
             "n_jobs": options["threads"],
         },
         reading=reading_of(options),
@@ -154,7 +154,7 @@ def _answer(plan: Any, fit: Any) -> Answer:
             f"Judged on {n_test:,} rows that were held out", metric_cells(fit.metrics, f"baseline ({constant})")
         )
     answer.table("What was promised, and what is certified, in your units", model.slopes_.cells)
-    if line := forest_line(model, plan.settings["free_forest"], any("forest" in remark for remark in fit.remarks)):
+    if line := forest_line(model, plan.settings["trees"], any("trees" in remark for remark in fit.remarks)):
         answer.line(line).line()
     if prepared.constraints.missing:
         told = [f"{name} {_MISSING.get(rule, rule)}" for name, rule in prepared.constraints.missing.items()]

@@ -7,6 +7,7 @@ read that feature. Everything is decided on rows that members hold out anyway.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,16 +33,16 @@ from monolip.frozen import FrozenNetwork
 __all__ = ["Blended", "blend_boosted"]
 
 FloatArray = NDArray[np.float64]
-# where networks found something, trees may as well; elsewhere, and only of many features, a quick look
-FEW_ROWS, MANY_ROWS, QUICK = (
-    Effort(Pace(16, 0.1, 300, 25), 4, 65_536),
-    Effort(Pace(31, 0.1, 1000, 40), 1, 65_536),
-    Effort(Pace(8, 0.15, 200, 15), 2, 8_192),
-)
 MANY_FEATURES = 9  # of fewer, an additive function of bins has what few small trees find
-# part of the loss that makes up for slope bounds nobody asked for; more where networks found something, because they
-# are judged one by one before they learn from all rows, and gain by both
-WORTH, WORTH_GAINED = 0.01, 0.03
+# Where networks found something, trees may as well; elsewhere, and only of many features, a quick look. What they have to
+# gain makes up for slope bounds that nobody asked for; it is more where networks of few rows found something: those are
+# judged one by one, before they learn from all rows, and gain by both.
+FEW_ROWS, MANY_ROWS, QUICK = (
+    Effort(Pace(16, 0.1, 300, 25), 4, 65_536, 0.03),
+    Effort(Pace(31, 0.1, 1000, 40), 1, 65_536, 0.01),
+    Effort(Pace(8, 0.15, 200, 15), 2, 8_192, 0.01),
+)
+ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
 SECONDS = 3e-9  # of a row, a feature and a tree
 
 
@@ -67,37 +68,34 @@ def blend_boosted(
     if before is not None:
         return _blended(whole, network, before.trees, before.share, target) if before.trees else Blended(whole)
     places, found = steplike_places(promises), Blended(whole)
-    if not wanted or not places or target.offset is not None or not can_learn(target) or recipe.folds is None:
+    if wanted is True and not places:
+        return Blended(whole._replace(told=(*whole.told, ALL_BOUNDED)))
+    if (
+        wanted not in (True, "auto")
+        or not places
+        or target.offset is not None
+        or not can_learn(target)
+        or recipe.folds is None
+    ):
         return found
-    effort = (FEW_ROWS if not recipe.has_many_rows else MANY_ROWS) if gained or wanted is True else QUICK
     if wanted == "auto" and not (promises.directions.any() and (gained or len(places) >= MANY_FEATURES)):
         return found
-    left = Leftover.of(target)
-    rows = min(len(left.y), effort.most_rows)
-    seconds = SECONDS * rows * len(places) * effort.pace.most_trees * effort.most_parts
+    effort = QUICK if not gained and wanted == "auto" else MANY_ROWS if recipe.has_many_rows else FEW_ROWS
+    effort = replace(effort, worth=0.0) if wanted is True else effort
+    left, trees = Leftover.of(target), effort.pace.most_trees * effort.most_parts
+    seconds = SECONDS * min(len(target.y), effort.most_rows) * len(places) * trees
     if not left.can_be_judged() or recipe.coach.is_out_of_time(seconds, wanted=True):
         return found
     with recipe.coach.interruptible():
         judges = [climber for climber in climbers if climber.holdout is not None]
         parts = [*left_out(recipe.problem, judges, chosen.rung)][: effort.most_parts]
-        found = _grown(
-            whole,
-            network,
-            recipe,
-            parts,
-            table,
-            left,
-            target,
-            promises,
-            effort,
-            0.0 if wanted is True else WORTH_GAINED if gained else WORTH,
-        )
+        found = _grown(whole, network, recipe, parts, table, left, target, promises, effort)
     return found
 
 
 def _grown(
     whole: Whole, network: FrozenNetwork, recipe: Recipe, parts: Sequence[Part], table: RawTable, left: Leftover,
-    target: Target, promises: Promises, effort: Effort, least: float,
+    target: Target, promises: Promises, effort: Effort,
 ) -> Blended:  # fmt: skip
     assert network.inputs is not None
     helds = [part.held for part in parts]
@@ -117,7 +115,7 @@ def _grown(
     g = np.concatenate([one.outputs[among[held]] for one, held in zip(boosted, helds, strict=True)])
     every = np.concatenate(helds)
     share = share_of(left.at(every), f, g)
-    if share.gain <= least or share.share == 0.0 or 1.0 - share.share < least_factor(network):
+    if share.gain <= effort.worth or share.share == 0.0 or 1.0 - share.share < least_factor(network):
         return Blended(whole)
     added[every] += share.share * (g - f)
     return _blended(whole._replace(added=added), network, coded.forest(boosted, target.scale), share, target)

@@ -22,22 +22,21 @@ from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
 from monolip.frozen import FrozenNetwork
 
-__all__ = ["TOO_MANY", "Whole", "add_forest", "can_learn", "check_forest", "has_gained", "read_wanted"]
+__all__ = ["TOO_MANY", "Whole", "add_forest", "can_learn", "check_trees", "has_gained", "read_wanted"]
 
 FloatArray = NDArray[np.float64]
 N_TREES, MIN_LEAF = 30, 2
 GAINED = 0.05  # part of the loss that the path gained: where networks find little more than an additive function,
 # nothing is left for trees to find either
-NONE_FREE = "free_forest=True, but something is promised of every feature; the model has no forest"
+NONE_FREE = "trees='free', but something is promised of every feature; the model has no trees"
 TOO_FEW = (
-    "free_forest=True, but too few rows were held out to judge a forest by (16 at least, of each class as many); the "
-    "model has none"
+    "trees={!r}, but too few rows were held out to judge trees by (16 at least, of each class); the model has none"
 )
-TOO_MANY = "free_forest=True, but a stream of more rows than a fit reads whole ({}) has no forest; the model has none"
+TOO_MANY = "trees={!r}, but a stream of more rows than a fit reads whole ({}) has no trees; the model has none"
 COPIES = (
     "{:.0%} of the rows have features that another row has as well; the forest over {} learns such rows by heart, and "
     "rows held out take that for a gain; if they are of one customer, or copies, name them by fit(groups=), or leave "
-    "the forest out by free_forest=False"
+    "the forest out by trees=False"
 )
 
 
@@ -55,23 +54,21 @@ class Whole(NamedTuple):
 
 
 def read_wanted(given: Any) -> str | bool:
-    """free_forest as a user may write it."""
+    """trees as a user may write it."""
     if isinstance(given, str) and given in ("auto", "free"):
         return given
     if not isinstance(given, bool | np.bool_):
-        raise InputError(f"free_forest is 'auto', 'free', True or False; got {given!r}; choose one of them.")
+        raise InputError(f"trees is 'auto', 'free', True or False; got {given!r}; choose one of them.")
     return bool(given)
 
 
-def check_forest(given: Any, target: Target) -> tuple[str | bool, str | bool]:
-    """What is wanted of a forest over free features, and of boosted trees over all: each "auto", True or False."""
+def check_trees(given: Any, target: Target) -> str | bool:
+    """`read_wanted`, for a target it is possible for."""
     wanted = read_wanted(given)
     if wanted in (True, "free") and not can_learn(target):
         got = f"{target.n_outputs} classes" if target.classes is not None else f"the {target.loss.name} loss"
-        raise InputError(
-            f"a forest learns what squared_error or two classes leave over; got {got}; leave free_forest={wanted!r} out."
-        )
-    return (True, False) if wanted == "free" else (wanted, wanted)
+        raise InputError(f"trees learn by squared_error, or two classes; got {got}; leave trees={wanted!r} out.")
+    return wanted
 
 
 def can_learn(target: Target) -> bool:
@@ -84,21 +81,22 @@ def add_forest(
     before: Worth | None = None,
 ) -> Whole:  # fmt: skip
     """wanted: "auto" where networks gained something and the forest gains much, for users who ask for directions; True
-    where it gains anything. before: what it was worth before members joined. Ctrl-C ends it with the network alone."""
-    places, eager, whole = free_places(promises), wanted is True, Whole(network)
+    or "free" where it gains anything. before: what it was worth before members joined. Ctrl-C ends it with the network
+    alone."""
+    places, eager, whole = free_places(promises), wanted in (True, "free"), Whole(network)
     if not wanted or not can_learn(target) or recipe.coach.is_out_of_time() or before == NOTHING:
         return whole
     if not eager and not before and not (promises.directions.any() and has_gained(recipe, chosen)):
         return whole
     if not places:
-        return Whole(network, told=(NONE_FREE,) if eager else ())
+        return Whole(network, told=(NONE_FREE,) if wanted == "free" else ())
     with recipe.coach.interruptible():
         assert network.inputs is not None
         free = FreeRows(FreeColumns.of(table, network.inputs.columns, places, promises.missing))
         growth = Growth(N_TREES, MIN_LEAF, recipe.coach.n_threads, recipe.coach.seed)
         judges = [climber for climber in climbers if climber.holdout is not None]
         if (not before and not judges) or not Leftover.of(target).can_be_judged():
-            return Whole(network, told=(TOO_FEW,) if eager else ())
+            return Whole(network, told=(TOO_FEW.format(wanted),) if eager else ())
         grown = grow_free_forest(recipe.problem, judges, chosen.rung, arrays, target, free, growth, eager, before)
         if grown is not None:
             names = ", ".join(network.inputs.names[j] for j in places[:3]) + (" ..." if len(places) > 3 else "")

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from monolip.certify.certificate import Certificate, certify, require_certifiable
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
-from monolip.estimators._adding_forest import check_forest
+from monolip.estimators._adding_forest import check_trees
 from monolip.estimators._against_data import contradicted
 from monolip.estimators._checks import flag, seconds, share, threads, whole, widths
 from monolip.estimators._coach import SHORT_OF_TIME, START_KEPT
@@ -61,8 +61,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
-        forest, boosting = check_forest(self.free_forest, target)
-        settings = replace(self._settings(), forest=forest, boosting=boosting)
+        settings = replace(self._settings(), trees=check_trees(self.trees, target))
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
         before = to_continue(self, schema, asked, same)
@@ -102,7 +101,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def _know(self, facts: Facts, held_out: HeldOut | None = None) -> None:
         """held_out: answers for rows held out that nobody has measured yet."""
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
-        self.forest_gain_ = facts.forest_gain
+        self.trees_gain_ = facts.forest_gain
 
     def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
         require_certifiable(network)
@@ -185,8 +184,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         return predict_stream(self, source, output, keep=keep, offset=offset, exact=exact)
 
     @property
-    def free_features_(self) -> tuple[str, ...]:
-        """Features that a forest reads, without slope bounds; none without a forest (see free_forest).
+    def tree_features_(self) -> tuple[str, ...]:
+        """Features that a forest reads, without slope bounds; none without a forest (see trees).
 
         Those with a direction keep it; of the others nothing is promised.
         """
@@ -238,7 +237,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     def _entry(self) -> str:
         """What a file says about this estimator beside its network."""
-        rest = self._capped, getattr(self, "calibration_", None), self.forest_gain_
+        rest = self._capped, getattr(self, "calibration_", None), self.trees_gain_
         facts = Facts(self.history_, self.n_iter_, *rest)
         written = {**self.get_params(deep=False), _NAMED: self._schema.named, _FACTS: facts.written()}
         return write_parameters(type(self).__name__, written, self.frozen_.digest)

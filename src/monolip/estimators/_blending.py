@@ -38,8 +38,8 @@ def share_of(left: Leftover, f: FloatArray, g: FloatArray) -> Share:
     wanted, error = _of_class(left, f, g - f) if left.is_class else _of_number(left, f, g - f)
     if not (np.isfinite(wanted) and np.isfinite(error)):
         return Share()
-    known, before = 1.0 / max(error, 1e-9) ** 2, 1.0 / SPREAD**2
-    share = float(np.clip((wanted * known + EXPECTED * before) / (known + before), 0.0, MOST))
+    known, expected = 1.0 / max(error, 1e-9) ** 2, 1.0 / SPREAD**2
+    share = float(np.clip((wanted * known + EXPECTED * expected) / (known + expected), 0.0, MOST))
     before, after = left.losses(f), left.losses(f + share * (g - f))
     return Share(share, _gain(before, after, 1.0 if left.is_class else POWER), _gain(before, after, 1.0))
 

@@ -58,14 +58,13 @@ class Settings:
     max_time: float | None
     n_threads: int
     seed: int
-    forest: str | bool = False  # over features without a promise: "auto", True or False
-    boosting: str | bool = False  # over features of which no interval is asked, likewise
+    trees: str | bool = False  # beside the network: "auto", "free" (over features without a promise), True or False
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The network, with its trees in `blended`, and what a warm start needs: the members' arrays, what defines them, and
-    what the ladder chose."""
+    """The network, with its trees in `blended`, and what a warm start needs: the members' arrays, what defines them,
+    and what the ladder chose."""
 
     network: FrozenNetwork
     blended: Blended
@@ -125,10 +124,10 @@ def fit_network(
         history += staying_members(history, len(arrays), recipe.problem.layout.most_bins)
     worth = None if before is None else before.blended.whole.worth
     whole = add_forest(
-        network, recipe, climbers, chosen, arrays, table, target, promises, settings.forest, worth
+        network, recipe, climbers, chosen, arrays, table, target, promises, settings.trees, worth
     )  # fmt: skip
     blended = blend_boosted(
-        whole, network, recipe, climbers, chosen, table, target, promises, settings.boosting,
+        whole, network, recipe, climbers, chosen, table, target, promises, settings.trees,
         has_gained(recipe, chosen), None if before is None else before.blended,
     )  # fmt: skip
     whole = blended.whole
@@ -167,8 +166,7 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
         "missing": promises.missing,
         "n_bins": settings.n_bins,
         "hidden_layer_sizes": settings.hidden,
-        "free_forest": settings.forest,
-        "boosting": settings.boosting,
+        "trees": settings.trees,
     }
 
 

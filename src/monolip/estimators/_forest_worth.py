@@ -25,7 +25,7 @@ SCOUTS, SCOUT_KEPT, SCOUT_HELD = 4, 4096, 1024  # trees, and rows, that say whet
 JUDGES = 10  # trees by which a forest is judged; what more of them would gain is known from its two halves
 # what makes up for slope bounds that nobody asked for: a gain beyond its standard error as part of the loss, and a
 # gain as part of a constant's loss (the last digit of a function without noise is worth no jumps)
-MUCH, MUCH_OF_ALL = 0.05, 0.0025
+MUCH, MUCH_OF_ALL = 0.02, 0.0002
 MANY_COPIES = 0.1  # of the rows
 
 

@@ -46,11 +46,12 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         n_bins: bins of the piecewise-linear encoding of each numeric feature, 0 to 256; "auto": 8, or up to 64 (128
             of many rows) where rows held out show that they are worth it (predictions then take longer), fewer with
             more than 64 numeric features.
-        free_forest: trees over the features without a promise (no direction, interval or cap), added to the network
-            where they learn what it leaves over (squared_error, two classes); directions and intervals of the others
-            hold for the sum, bit for bit. The features that the trees read jump: they have no slope bounds, and
-            certified radii hold them fixed. "auto": where a direction is promised of some feature and rows held out
-            gain much by it; True: where they gain anything; False: never.
+        trees: trees beside the network (squared_error, two classes): boosted ones that keep every direction, and a
+            forest over the features without a promise. Directions and intervals hold for the sum, bit for bit; what
+            an interval or a cap is asked of is read by no tree. What trees read rises and falls in steps: it has
+            no slope bounds, and certified radii hold it fixed. "auto": where a direction is promised of some feature
+            and rows held out gain much; True: where they gain anything; "free": the same, but only over features
+            without a promise; False: never, so that every feature has slope bounds.
         max_time: seconds after which training ends with what it has (reading and encoding the table are not bounded);
             the one setting that costs reproducibility.
         warm_start: set before the first fit; fit again on the same rows with only n_estimators raised adds members
@@ -81,7 +82,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             the model comes from that path; a member that stays at its start may have one of no steps. n_iter_: passes
             over the data of each member. Both are kept in files.
         n_estimators_: members, also where those that stay at their starts are one function in the model.
-        free_features_: names of the features that trees read, () without; forest_gain_: part of the loss (squared
+        tree_features_: names of the features that trees read, () without; trees_gain_: part of the loss (squared
             error, log-loss) that rows held out gained by the trees, 0 without.
         n_features_in_, feature_names_in_: the columns seen in fit.
 
@@ -110,7 +111,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         categorical_features: Any = None,
         missing: Any = "state",
         n_bins: int | str = "auto",
-        free_forest: bool | str = "auto",
+        trees: bool | str = "auto",
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -131,7 +132,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         self.categorical_features = categorical_features
         self.missing = missing
         self.n_bins = n_bins
-        self.free_forest = free_forest
+        self.trees = trees
         self.max_time = max_time
         self.warm_start = warm_start
         self.n_jobs = n_jobs

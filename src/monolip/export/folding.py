@@ -57,7 +57,7 @@ def refuse_forest(network: Network, where: str) -> None:
         return
     names = ", ".join(repr(network.inputs.names[i]) for i in forest.reads)
     raise FreezeError(
-        f"{where} holds weights, and trees are none; got a forest over {names}; fit with free_forest=False, or export "
+        f"{where} holds weights, and trees are none; got a forest over {names}; fit with trees=False, or export "
         "C, ONNX or JSON, which hold it."
     )
 

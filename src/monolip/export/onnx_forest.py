@@ -61,9 +61,7 @@ def _found(g: Graph, forest: FreeForest, features: NDArray[np.int64], numbers: s
     roots, leaf = forest.roots, forest.features == LEAF
     at = np.arange(len(leaf))
     if len(at) > MOST_NODES:
-        raise StructureError(
-            f"a forest in ONNX has up to {MOST_NODES} nodes; got {len(at)}; fit with free_forest=False."
-        )
+        raise StructureError(f"a forest in ONNX has up to {MOST_NODES} nodes; got {len(at)}; fit with trees=False.")
     tree = np.searchsorted(roots, at, side="right") - 1
     child, before = np.where(leaf, 0, forest.children - roots[tree]), np.cumsum(leaf) - leaf
     number = g.add(

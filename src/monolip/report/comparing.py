@@ -173,7 +173,7 @@ def _ours(
     model.fit(frame[train.tolist()].to_native(), np.asarray(y)[train], **own)
     rows = frame[test.tolist()].to_native()
     found = np.asarray(model.predict_proba(rows) if classification else model.predict(rows))
-    return found, bool(model.free_features_)
+    return found, bool(model.tree_features_)
 
 
 def _peer(name: str, lesson: Lesson, test: Any) -> NDArray[Any]:

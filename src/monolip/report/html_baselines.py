@@ -64,9 +64,9 @@ def baselines_of(subject: Subject, names: Any) -> list[Contender]:
     if "unconstrained" in wanted and _is_constrained(subject.model):
         free: dict[str, Any] = {"monotonic_cst": None, "slopes": None, "max_slope": None}
         words = "the same network, no direction or slope asked for"
-        if subject.jumping:  # else it would have to do without: "auto" adds a forest only beside directions
-            free["free_forest"] = True
-            words += "; a forest may read every feature"
+        if subject.jumping:  # else it would have to do without: "auto" adds trees only beside directions
+            free["trees"] = True
+            words += "; trees may read every feature"
         found.append(Contender("unconstrained", words, lambda learn, ask: _refit(subject, free, learn, ask)))
     if "boosted" in wanted:
         kind = "LightGBM" if find_spec("lightgbm") else "HistGradientBoosting"

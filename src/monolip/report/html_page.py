@@ -63,7 +63,7 @@ def page_of(subject: Subject, headline: str, data: Any, sections: Sequence[Html]
     scripts = [text[name] for name in ("scorer.js", "whatif.js", "page.js")]
     certificate = subject.certificate.to_json()
     if len(certificate) > MOST_BYTES:
-        other = "a model fitted with free_forest=False" if subject.jumping else "a smaller network"
+        other = "a model fitted with trees=False" if subject.jumping else "a smaller network"
         raise InputError(
             f"a certificate of at most {MOST_BYTES} bytes fits in a page; got {len(certificate)}; save it on its own, "
             f"and report on {other}."

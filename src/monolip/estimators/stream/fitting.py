@@ -90,8 +90,8 @@ def fit_stream(
     is_long = files.n_rows > plan.capacity
     if is_long:
         refuse_arguments(model, files, layout.features)
-        if read_wanted(model.free_forest) is True:
-            warnings.warn(TOO_MANY.format(plan.capacity), stacklevel=3)
+        if (wanted := read_wanted(model.trees)) in (True, "free"):
+            warnings.warn(TOO_MANY.format(wanted, plan.capacity), stacklevel=3)
     with Display(model.verbose, quiet=watcher is not None) as display:
         kept = None
         if checkpoint is not None:
