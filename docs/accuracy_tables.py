@@ -207,8 +207,8 @@ def presets(accuracy: dict[str, Any], fit_time: dict[str, Any], table: Table) ->
     return f"""## Faster, or more accurate
 
 The same data sets and folds as above. Errors: geometric means; the best trees are those of the lowest error, after
-their search. Time: a whole fit over one LightGBM fit without search (median over data sets, one thread). Where a
-[forest](howto/free_forest.md) is added, the features it reads have no slope bounds.
+their search. Time: a whole fit over one LightGBM fit without search (median over data sets, one thread).
+Where [trees](howto/trees.md) are added, the features they read have no slope bounds.
 
 {table(head, rows)}"""
 

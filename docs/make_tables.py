@@ -149,7 +149,7 @@ def predict_speed() -> str:
     return f"""## Prediction speed
 
 `{data["command"]}`: {data["settings"]["rows"]:,} rows, one thread. "small" has fewer than 600 weights; trees
-([free_forest](howto/free_forest.md)) are many times its size, and what a model with trees takes is theirs.
+([trees](howto/trees.md)) are many times its size, and what a model with trees takes is theirs.
 
 {(chr(10) * 2).join(parts)}"""
 

@@ -19,8 +19,9 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "monolip_2": ("monolip, 2 members", {"n_estimators": 2}),
     "monolip_8": ("monolip, 8 members", {"n_estimators": 8}),
     "monolip_accurate": ("monolip, accurate", {"n_estimators": 8, "hidden_layer_sizes": (64, 64)}),
-    "monolip_bounded": ("monolip, no forest", {"trees": False}),  # every feature has slope bounds
-    "monolip_forest": ("monolip, any forest", {"trees": "free"}),  # wherever rows held out gain anything by it
+    "monolip_bounded": ("monolip, no trees", {"trees": False}),  # every feature has slope bounds
+    "monolip_free": ("monolip, free trees", {"trees": "free"}),  # every feature with a direction has slope bounds
+    "monolip_trees": ("monolip, any trees", {"trees": True}),  # wherever rows held out gain anything by them
 }
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -54,4 +55,4 @@ def warm_up() -> None:
         target = (y > 0).astype(int) if classes else y
         fit_ours(Task(X, target, {"a": 1}, classes, 0), {})(X)
     jumps = X["a"].to_numpy() + np.floor(8 * X["b"].to_numpy()) % 2
-    fit_ours(Task(X, jumps, {"a": 1}, False, 0), {"trees": "free"})(X)
+    fit_ours(Task(X, jumps, {"a": 1}, False, 0), {"trees": True})(X)

@@ -55,8 +55,8 @@ def test_fit_tells_of_the_forest_it_added(folder: Path, line: Line, tmp_path: Pa
     assert "free (category, forest)" in done.out
     model = MonotonicRegressor.load(tmp_path / "m.safetensors")
     gain = f"{100 * model.trees_gain_:.2g} % less squared error on rows held out while fitting"
-    assert f"A forest of 30 trees over day, city is part of the model: {gain}." in done.out
-    assert "Nothing is promised of what it reads" in done.out
+    assert f"30 trees over day, city are part of the model: {gain}." in done.out
+    assert "Nothing is promised of what they read" in done.out
     table = csv.read_csv(folder / "d.csv").drop_columns(["price", "ill", "customer"])
     more = table.set_column(0, "dose", arrow.array(np.nextafter(table["dose"].to_numpy(), np.inf)))
     assert (model.predict(more) >= model.predict(table)).all()
@@ -64,16 +64,18 @@ def test_fit_tells_of_the_forest_it_added(folder: Path, line: Line, tmp_path: Pa
 
 def test_the_option_is_that_of_the_estimators(folder: Path, line: Line, tmp_path: Path):
     found = {}
-    for word in ("auto", "yes", "no"):
+    for word in ("auto", "free", "yes", "no"):
         done = line("fit", folder / "d.csv", *FIT, "--trees", word, "-o", tmp_path / "m", "--json").data
         found[word] = done["forest"]
         model = MonotonicRegressor.load(tmp_path / "m")
         assert (model.trees, bool(model.tree_features_)) == (
-            {"auto": "auto", "yes": True, "no": False}[word], done["forest"] is not None,
+            {"auto": "auto", "free": "free", "yes": True, "no": False}[word], done["forest"] is not None,
         )  # fmt: skip
     assert found["no"] is None
-    assert found["yes"]["features"] == ["day", "city"]
-    assert (found["yes"]["trees"], found["yes"]["gain"] > 0) == (30, True)
+    assert found["free"]["features"] == ["day", "city"]
+    assert (found["free"]["trees"], found["free"]["gain"] > 0) == (30, True)
+    assert found["yes"]["features"] == ["dose", "day", "city"]
+    assert found["yes"]["trees"] > 30
 
 
 @pytest.mark.parametrize(
@@ -86,8 +88,8 @@ def test_the_option_is_that_of_the_estimators(folder: Path, line: Line, tmp_path
 def test_where_there_can_be_none_that_is_said_in_our_words(words, said, folder: Path, line: Line, tmp_path: Path):
     done = line("fit", folder / "d.csv", "-t", "price", *words, "--trees", "free", "-o", tmp_path / "m")
     assert said in " ".join(done.err.split())
-    assert "trees" not in done.err
-    assert "A forest of" not in done.out
+    assert "trees=" not in done.err
+    assert "are part of the model" not in done.out
 
 
 def test_a_forest_that_gains_nothing_is_not_added_and_that_is_said(line: Line, tmp_path: Path):
@@ -95,9 +97,9 @@ def test_a_forest_that_gains_nothing_is_not_added_and_that_is_said(line: Line, t
     x, z = rng.uniform(size=(2, 300)).round(4)
     csv.write_csv(arrow.table({"x": x, "z": z, "y": (x + z + rng.normal(0, 0.3, 300)).round(4)}), tmp_path / "d.csv")
     done = line("fit", tmp_path / "d.csv", "-t", "y", "-i", "x", "--trees", "free", "-o", tmp_path / "m")
-    assert "No forest was added: rows held out did not gain by one." in done.out
+    assert "No trees were added: rows held out did not gain by them." in done.out
     done = line("fit", tmp_path / "d.csv", "-t", "y", "-i", "x", "-o", tmp_path / "m")
-    assert not re.search("forest (of|was)", done.out)
+    assert not re.search("trees (over|were)", done.out)
 
 
 def test_groups_are_no_feature_and_are_held_out_whole(folder: Path, line: Line, tmp_path: Path):
@@ -138,8 +140,8 @@ def test_a_long_stream_has_no_forest_and_says_so(line: Line, tmp_path: Path, mon
     base = ("fit", source, "-t", "y", "-i", "a", "--members", "1", "-o", tmp_path / "m")
     done = line(*base, "--trees", "free")
     assert done.code == 0
-    assert "note: --trees free, but a stream of more rows than a fit reads whole (1024) has no forest" in done.err
-    assert "No forest was added" not in done.out  # said once
+    assert "note: --trees free, but a stream of more rows than a fit reads whole (1024) has no trees" in done.err
+    assert "No trees were added" not in done.out  # said once
     assert line(*base).err == ""
 
 
@@ -204,7 +206,7 @@ def test_report_and_compare_take_such_a_model(folder: Path, line: Line, tmp_path
     rivals = ("--folds", 4, "--with", "HistGradientBoosting", "--members", 1)
     done = line("compare", folder / "d.csv", *FIT, *rivals, "--trees", "free")
     assert done.code == 0
-    assert re.search(r"monolip had a forest over features without a promise in [1-4] of the folds\.", done.out)
+    assert re.search(r"monolip had trees beside its network in [1-4] of the folds\.", done.out)
     assert line("compare", folder / "d.csv", *FIT, *rivals, "--trees", "no", "--json").data["forests"] == 0
 
 

@@ -46,7 +46,7 @@ def test_what_is_told_is_kept_and_comes_back(kind, tmp_path):
     assert claims["day"] == ("free", None)
     assert model.certificate_.check().startswith("PROVED")
     line = forest_line(model, None, False)
-    assert "What it reads has no slope bounds, and dose, age a direction; what is promised of other features" in line
+    assert "What they read has no slope bounds; directions hold (dose, age); what is promised of other features" in line
     model.save(tmp_path / "m.safetensors")
     loaded = type(model).load(tmp_path / "m.safetensors")
     assert loaded.frozen_.digest == model.frozen_.digest

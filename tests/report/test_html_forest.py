@@ -149,7 +149,7 @@ def test_the_unconstrained_rival_may_have_a_forest_too(classifier):
     model, X, label = classifier
     subject = subject_of(model, X, label, None, None)
     (rival,) = baselines_of(subject, ["unconstrained"])
-    assert "a forest may read every feature" in rival.words
+    assert "trees may read every feature" in rival.words
     plain = subject_of(MonotonicClassifier(monotonic_cst=[1, 0], max_iter=2).fit(X[["dose", "day"]], label),
                        X[["dose", "day"]], label, None, None)  # fmt: skip
     assert "forest" not in baselines_of(plain, ["unconstrained"])[0].words

@@ -28,8 +28,8 @@ _WORDS = {
 def forest_option(function: Verb) -> Verb:
     """--trees auto, free, yes or no."""
     text = (
-        "Add trees that keep every direction: where rows held out gain much by them, gain anything (yes; free: only over "
-        "features nothing is promised of), or never."
+        "Add trees that keep every direction: where rows held out gain much by them, gain anything (yes; free: only "
+        "over features nothing is promised of), or never."
     )
     return click.option("--trees", type=click.Choice(list(CHOICES)), default="auto", show_default=True, help=text)(
         function

@@ -39,8 +39,8 @@ class Pace(NamedTuple):
 
 
 class Boosted(NamedTuple):
-    """trees: whose sum is learned; thresholds are codes, and a constant is part of the first. outputs: (n,) their sum at
-    all rows."""
+    """trees: their sum is learned; thresholds are codes, a constant is part of the first. outputs: (n,) the sum at all
+    rows."""
 
     trees: list[Tree]
     outputs: FloatArray
@@ -71,6 +71,8 @@ def boost(
     if count == 0:
         return None
     trees = [_tree(nodes[t], values[t]) for t in range(count)]
+    if len(trees[0].feature) == 1:  # no split gains anything; the next tree would find no more
+        return None
     trees[0].value[trees[0].feature < 0] += start
     return Boosted(trees, best_f)
 
@@ -101,9 +103,8 @@ class _Room(NamedTuple):
         kinds = (np.float64, np.float64, np.int64, np.float64)
         leaves = [np.zeros((n_leaves, *shape), kind) for shape, kind in zip(per_leaf, kinds, strict=True)]
         rows = [np.zeros(n + 1, np.int32) for _ in range(3)]  # what is written ahead of a count needs one more
-        return cls(
-            *leaves, np.zeros((n, 2)), *rows, np.arange(d, dtype=np.int32), codes.max(axis=0).astype(np.int64) + 1
-        )
+        used, n_codes = np.arange(d, dtype=np.int32), codes.max(axis=0).astype(np.int64) + 1
+        return cls._make([*leaves, np.zeros((n, 2)), *rows, used, n_codes])
 
 
 @compiled()

@@ -34,9 +34,9 @@ __all__ = ["Blended", "blend_boosted"]
 
 FloatArray = NDArray[np.float64]
 MANY_FEATURES = 9  # of fewer, an additive function of bins has what few small trees find
-# Where networks found something, trees may as well; elsewhere, and only of many features, a quick look. What they have to
-# gain makes up for slope bounds that nobody asked for; it is more where networks of few rows found something: those are
-# judged one by one, before they learn from all rows, and gain by both.
+# Where networks found something, trees may as well; elsewhere, and only of many features, a quick look. What they have
+# to gain makes up for slope bounds that nobody asked for; it is more where networks of few rows found something: those
+# are judged one by one, before they learn from all rows, and gain by both.
 FEW_ROWS, MANY_ROWS, QUICK = (
     Effort(Pace(16, 0.1, 300, 25), 4, 65_536, 0.03),
     Effort(Pace(31, 0.1, 1000, 40), 1, 65_536, 0.01),

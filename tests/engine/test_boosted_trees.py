@@ -1,0 +1,117 @@
+"""Boosted trees: directions hold in every tree, whatever the others do; rows held out end the boosting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monolip.engine.boosted_trees import MOST_CODES, Pace, boost
+from monolip.engine.extra_trees import Tree, sum_of_trees
+
+PACE = Pace(16, 0.1, 60, 20)
+
+
+def table(rng, n=400, d=4, codes=MOST_CODES):
+    x = rng.integers(0, codes, size=(n, d)).astype(np.uint8)
+    return x, np.asarray(x, float)
+
+
+def learn(x, y, directions, is_class=False, pace=PACE, seed=0, weight=None, share=8):
+    held = np.arange(0, len(y), share, dtype=np.int32)
+    weight = np.ones(len(y)) if weight is None else weight
+    return boost(x, np.asarray(y, float), weight, held, np.array(directions, np.int8), is_class, pace, seed)
+
+
+def extremes(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest leaf below every node, children after their parents."""
+    low, high = tree.value.copy(), tree.value.copy()
+    for node in range(len(tree.feature) - 1, -1, -1):
+        if tree.feature[node] >= 0:
+            below = slice(tree.child[node], tree.child[node] + 2)
+            low[node], high[node] = low[below].min(), high[below].max()
+    return low, high
+
+
+def assert_directed(trees, directions):
+    for tree in trees:
+        low, high = extremes(tree)
+        for node in np.flatnonzero(tree.feature >= 0):
+            first, second = tree.child[node], tree.child[node] + 1
+            if directions[tree.feature[node]] > 0:
+                assert high[first] <= low[second]
+            if directions[tree.feature[node]] < 0:
+                assert low[first] >= high[second]
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), codes=st.integers(2, MOST_CODES), leaves=st.integers(2, 31))
+def test_every_tree_keeps_directions_that_the_data_contradict(is_class, seed, codes, leaves):
+    rng = np.random.default_rng(seed)
+    x, z = table(rng, 300, 4, codes)
+    y = -z[:, 0] + z[:, 1] + np.abs(z[:, 2] - codes / 2) + rng.normal(size=300)  # against what is asked of both
+    directions = [1, -1, 0, 1]
+    y = y > np.median(y) if is_class else y / y.std()
+    found = learn(x, y, directions, is_class, Pace(leaves, 0.3, 30, 30), seed)
+    if found is not None:
+        assert_directed(found.trees, directions)
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+def test_outputs_are_the_sum_of_the_trees_that_are_kept(is_class, rng):
+    x, z = table(rng)
+    f = (z[:, 0] - 30) / 10 + (z[:, 1] > 20) * (z[:, 2] > 40)
+    y = f > rng.logistic(size=len(f)) if is_class else f
+    found = learn(x, y, [1, 0, 0, 0], is_class)
+    np.testing.assert_allclose(sum_of_trees(found.trees, z), found.outputs, rtol=0, atol=1e-12)
+
+
+def test_functions_are_learned_as_well_as_by_a_library(rng):
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    x, z = table(rng, 4000, 5, 40)
+
+    def truth(z):
+        return z[:, 0] / 10 + 2.0 * (z[:, 1] > 20) * (z[:, 2] > 10) + np.sin(z[:, 3] / 5)
+
+    y = truth(z) + 0.1 * rng.normal(size=4000)
+    found = learn(x, y, [1, 0, 0, 0, 0], pace=Pace(31, 0.1, 300, 25))
+    w = table(rng, 4000, 5, 40)[1]
+    peer = HistGradientBoostingRegressor(monotonic_cst=[1, 0, 0, 0, 0], random_state=0).fit(z, y)
+    ours, theirs = (np.mean((p - truth(w)) ** 2) for p in (sum_of_trees(found.trees, w), peer.predict(w)))
+    assert ours < 1.2 * theirs
+
+
+def test_noise_ends_early_and_nothing_to_learn_has_no_trees(rng):
+    x, _ = table(rng, 600)
+    found = learn(x, rng.normal(size=600), [0] * 4, pace=Pace(8, 0.1, 300, 10))
+    assert found is None or len(found.trees) < 60
+    assert learn(x, np.zeros(600), [0] * 4) is None
+    one_code = np.zeros((600, 2), np.uint8)
+    assert learn(one_code, rng.normal(size=600), [0, 1], share=2) is None
+
+
+def test_the_same_seed_gives_the_same_trees_and_no_other_does(rng):
+    x, z = table(rng)
+    one, two, other = (learn(x, z[:, 0] + z[:, 1], [1, 0, 0, 0], seed=seed) for seed in (3, 3, 4))
+    assert one.outputs.tobytes() == two.outputs.tobytes()
+    assert one.outputs.tobytes() != other.outputs.tobytes()
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+def test_rows_without_weight_teach_nothing(is_class, rng):
+    x, z = table(rng, 800)
+    y = z[:, 0] > 32 if is_class else z[:, 0] / 20
+    weight = np.where(np.arange(800) % 3 == 1, 0.0, 1.5)
+    wrong = np.where(weight == 0.0, ~y if is_class else 99.0, y)
+    one, two = (learn(x, target, [1, 0, 0, 0], is_class, weight=weight) for target in (y, wrong))
+    assert one.outputs.tobytes() == two.outputs.tobytes()
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_extreme_targets_stay_finite(scale, rng):
+    x, z = table(rng)
+    found = learn(x, scale * z[:, 0], [1, 0, 0, 0])
+    assert found is None or np.isfinite(found.outputs).all()

@@ -1,0 +1,281 @@
+"""Boosted trees beside the network: directions hold for the sum, bounds that were asked for too, and rows decide."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from monolip.errors import InputError
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_boosted
+from monolip.estimators._blending import EXPECTED, MOST, share_of
+from monolip.estimators._boosting import CodedRows, _edges
+from monolip.estimators._free_columns import FreeColumns
+from monolip.estimators._leftover import Leftover
+
+QUICK = {"n_estimators": 2, "max_iter": 20, "random_state": 0, "trees": True, "n_bins": 8}
+DIRECTIONS = {"a": 1, "b": -1}
+
+
+def steps(rng, n=900):
+    """a rises and b falls in steps, more in one half of c; d is missing at times, e is a category."""
+    d = rng.normal(size=n)
+    d[::7] = np.nan
+    X = pd.DataFrame({"a": rng.uniform(size=n), "b": rng.uniform(size=n), "c": rng.uniform(size=n), "d": d})
+    X["e"] = rng.choice(list("uvw"), n)
+    f = np.floor(6 * X.a) * (1 + 2 * (X.c > 0.5)) - 2 * np.floor(4 * X.b) + 2 * (X.e == "v") + X.d.isna()
+    return X, (f + 0.3 * rng.normal(size=n)).to_numpy()
+
+
+def regressor(**more):
+    return MonotonicRegressor(**{"monotonic_cst": DIRECTIONS, **QUICK, **more})
+
+
+def classifier(**more):
+    return MonotonicClassifier(**{"monotonic_cst": DIRECTIONS, **QUICK, **more})
+
+
+def fitted(make, rng, **more):
+    X, y = steps(rng)
+    return make(**more).fit(X, y if make is regressor else y > np.median(y)), X
+
+
+def answers(model, rows, exact=False):
+    return (
+        model.predict(rows, exact=exact)
+        if isinstance(model, MonotonicRegressor)
+        else model.predict_proba(rows, exact=exact)[:, 1]
+    )
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_directions_hold_bit_for_bit_on_both_sides_of_every_jump(make, rng):
+    model, X = fitted(make, rng)
+    assert {"a", "b"} <= set(model.tree_features_)
+    forest = model.frozen_.inputs.forest
+    for k, name in enumerate("ab"):
+        cuts = forest.jumps(forest.reads.index(k))
+        at = np.sort(np.concatenate([cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf), [-1e300, 1e300]]))
+        for row in range(6):
+            rows = pd.concat([X.iloc[[row]]] * len(at), ignore_index=True).assign(**{name: at})
+            for exact in (False, True):
+                assert (DIRECTIONS[name] * np.diff(answers(model, rows, exact)) >= 0).all()
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_the_certificate_proves_directions_of_the_whole(make, rng):
+    model, _ = fitted(make, rng)
+    assert model.certificate_.check().startswith("PROVED")
+    words = {row.feature: row.promise for row in model.slopes_}
+    assert words["a"] == "increasing (forest)"
+    assert words["b"] == "decreasing (forest)"
+    assert words["c"] == "free (forest)"
+
+
+@pytest.mark.parametrize(
+    ("asked", "unread"),
+    [
+        ({"slopes": {"d": (-2.0, 2.0)}}, {"d"}),
+        ({"max_slope": {"a": 50.0, "d": 3.0}}, {"a", "d"}),
+    ],
+)
+def test_what_has_an_interval_or_a_cap_is_read_by_no_tree(asked, unread, rng):
+    model, _ = fitted(regressor, rng, **asked)
+    assert model.tree_features_
+    assert not unread & set(model.tree_features_)
+    for name in unread:
+        low, high = model.slopes_[name]
+        assert np.isfinite([low, high]).all()
+
+
+def test_slopes_that_stay_away_from_zero_are_not_shrunk(rng):
+    X, y = steps(rng)
+    model = regressor(monotonic_cst=None, slopes={"a": (5.0, 30.0)}).fit(X, y)
+    assert model.slopes_["a"][0] >= 5.0
+    assert model.certificate_.check().startswith("PROVED")
+
+
+def test_a_cap_on_all_slopes_leaves_nothing_to_read_and_says_so(rng):
+    X, y = steps(rng, 300)
+    with pytest.warns(UserWarning, match="slopes of every feature are bounded or flat") as told:
+        assert regressor(max_slope=9.0).fit(X, y).tree_features_ == ()
+    assert told[0].filename == __file__
+
+
+def test_steps_are_found_and_free_alone_leaves_slopes_of_the_others(rng):
+    X, y = steps(rng, 3000)
+    model, free, none = (regressor(trees=word).fit(X[:2000], y[:2000]) for word in (True, "free", False))
+    found, before = (np.mean((m.predict(X[2000:]) - y[2000:]) ** 2) for m in (model, none))
+    assert found < 0.9 * before
+    assert model.trees_gain_ > 0.05
+    assert not {"a", "b"} & set(free.tree_features_)
+    assert (none.tree_features_, none.trees_gain_) == ((), 0.0)
+
+
+def test_auto_is_for_who_asks_for_directions_and_looks_at_noise_of_many_features_only(rng, monkeypatch):
+    X = rng.normal(size=(600, 10))
+    y = X[:, 0] + rng.normal(size=600)
+    looked = []
+    original = _adding_boosted.boostings
+    monkeypatch.setattr(_adding_boosted, "boostings", lambda *given: looked.append(given[3]) or original(*given))
+    MonotonicRegressor(random_state=0).fit(X, y)
+    assert not looked
+    MonotonicRegressor(random_state=0, monotonic_cst=[1, 0, 0]).fit(X[:, :3], y)
+    assert not looked
+    model = MonotonicRegressor(random_state=0, monotonic_cst=[1] + [0] * 9).fit(X, y)
+    assert looked == [_adding_boosted.QUICK.pace]
+    assert model.trees_gain_ < 0.1
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_compiled_predictions_have_the_bits_of_the_frozen_network(make, rng):
+    model, X = fitted(make, rng)
+    rows = pd.concat([X, X.head(4).assign(e=["new", "u", None, "v"], b=[np.nan, -1e308, 1e308, 0.5])])
+    expected = model.frozen_.evaluate_raw({name: rows[name].to_numpy() for name in rows})[:, 0]
+    found = model.predict(rows) if make is regressor else model.decision_function(rows)
+    assert found.tobytes() == expected.tobytes()
+
+
+def test_threads_files_and_pickles_change_no_bit(rng, tmp_path):
+    X, y = steps(rng)
+    model = regressor().fit(X, y)
+    for n_jobs in (1, 2, -1):
+        assert regressor(n_jobs=n_jobs).fit(X, y).frozen_ == model.frozen_
+    model.save(tmp_path / "m.safetensors")
+    for again in (MonotonicRegressor.load(tmp_path / "m.safetensors"), pickle.loads(pickle.dumps(model))):
+        assert again.predict(X).tobytes() == model.predict(X).tobytes()
+        assert (again.tree_features_, again.trees_gain_) == (model.tree_features_, model.trees_gain_)
+
+
+def test_a_warm_start_keeps_the_boosted_trees(rng):
+    X, y = steps(rng)
+    model = regressor(warm_start=True).fit(X, y)
+    before, gain, read = model.frozen_.inputs.forest, model.trees_gain_, model.tree_features_
+    model.set_params(n_estimators=3).fit(X, y)
+    assert (len(model.frozen_.members), model.tree_features_, model.trees_gain_) == (3, read, gain)
+    after = model.frozen_.inputs.forest
+    assert np.array_equal(before.thresholds[: before.roots[5]], after.thresholds[: after.roots[5]])
+
+
+def test_weights_count_and_offsets_leave_them_out(rng):
+    X, y = steps(rng)
+    weight = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)
+    wrong = np.where(weight == 0.0, 1e6, y)
+    model = regressor().fit(X, wrong, sample_weight=weight)
+    assert np.mean((model.predict(X) - y) ** 2) < 0.5 * np.var(y)
+    offset = rng.normal(size=len(y))
+    model, same = regressor().fit(X, y + offset, offset=offset), regressor().fit(X, y)
+    np.testing.assert_allclose(model.predict(X), same.predict(X), atol=1e-6)
+    odds = classifier().fit(X, y > np.median(y), offset=offset)
+    assert not {"a", "b"} & set(odds.tree_features_), "boosted trees of two classes know of no offset"
+
+
+@pytest.mark.parametrize("missing", ["lowest", "highest"])
+def test_what_is_missing_has_its_place_among_the_steps(missing, rng):
+    X, y = steps(rng)
+    X.loc[::5, "a"] = np.nan
+    y = y + (np.where(X.a.isna(), 0.0, 0.0))
+    model = regressor(missing={"a": missing}).fit(X, y)
+    assert "a" in model.tree_features_
+    grid = pd.concat([X.iloc[[3]]] * 50, ignore_index=True).assign(a=np.linspace(-2, 3, 50))
+    known, gone = model.predict(grid), model.predict(grid.iloc[[0]].assign(a=np.nan))[0]
+    assert gone <= known.min() if missing == "lowest" else gone >= known.max()
+    claims = {claim.feature: claim for claim in model.certificate_}
+    assert claims["a"].missing == missing
+
+
+def test_ctrl_c_ends_without_boosted_trees(rng, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    X, y = steps(rng)
+    free = regressor(trees="free").fit(X, y)
+    monkeypatch.setattr(_adding_boosted, "boostings", interrupt)
+    with pytest.warns(UserWarning, match="fit was interrupted"):
+        model = regressor().fit(X, y)
+    assert model.frozen_ == free.frozen_
+
+
+def test_no_time_is_left_for_trees(rng):
+    assert regressor(max_time=0.0).fit(*steps(rng)).tree_features_ == ()
+
+
+def test_losses_and_classes_without_trees_are_told(rng):
+    X, y = steps(rng, 200)
+    with pytest.raises(InputError, match="leave trees=True out"):
+        regressor(loss="quantile").fit(X, y)
+    with pytest.raises(InputError, match="3 classes"):
+        classifier(monotonic_cst=None).fit(X, np.arange(200) % 3)
+
+
+def test_calibration_is_that_of_rows_neither_learned(rng):
+    X, y = steps(rng, 1600)
+    model = classifier().fit(X, y > np.median(y))
+    fresh, truth = steps(rng, 4000)
+    assert model.calibration_.log_loss == pytest.approx(
+        model.calibration(fresh, truth > np.median(y)).log_loss, rel=0.5
+    )
+
+
+# how much of them ----------------------------------------------------------------------------------------------------
+
+
+def leftover(y, is_class=False, groups=None):
+    return Leftover(np.asarray(y, float), np.ones(len(y)), is_class, groups)
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+def test_many_rows_decide_the_share_and_few_hardly_move_it(is_class, rng):
+    f, g = rng.normal(size=(2, 20000))
+    best = 0.5 * f + 0.5 * g
+    y = best > rng.logistic(size=20000) if is_class else best + rng.normal(size=20000)
+    found = share_of(leftover(y, is_class), f, g)
+    assert 0.4 < found.share < 0.52, "of numbers, one step from f, which errs towards f"
+    assert found.of_loss > 0.01
+    few = share_of(leftover(rng.normal(size=3)), np.zeros(3), 1e-6 * np.ones(3))
+    assert few.share == pytest.approx(EXPECTED, abs=0.01)
+
+
+def test_the_share_stays_where_a_blend_is_one(rng):
+    y = rng.normal(size=500)
+    assert share_of(leftover(y), y, rng.normal(size=500)).share < 0.05
+    assert share_of(leftover(y), rng.normal(size=500), y).share == MOST
+    assert share_of(leftover(y), -y, 3 * y).share <= MOST
+    same = share_of(leftover(y), y, y)
+    assert (same.share, same.gain) == (0.0, 0.0)
+    assert share_of(leftover(y), np.full(500, np.nan), y).share == 0.0
+
+
+def test_rows_of_one_group_tell_once(rng):
+    f, noise = rng.normal(size=40), rng.normal(size=40)
+    y, g = f + noise, f + noise
+    alone = share_of(leftover(np.repeat(y, 25)), np.repeat(f, 25), np.repeat(g + 0.5 * rng.normal(size=40), 25))
+    grouped = share_of(
+        leftover(np.repeat(y, 25), groups=np.repeat(np.arange(40), 25)), np.repeat(f, 25), np.repeat(g, 25)
+    )
+    assert grouped.share <= MOST
+    assert alone.share > EXPECTED
+
+
+# codes ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_values", [1, 2, 63, 64, 65, 5000])
+def test_codes_are_in_order_and_trees_ask_for_numbers_between(n_values, rng):
+    numbers = rng.permutation(np.arange(6000) % n_values).astype(float)[:, None]
+    coded = CodedRows(FreeColumns((0,), numbers, ((0.0, 0.0),)), np.zeros(1, np.int64))
+    order = np.argsort(numbers[:, 0], kind="stable")
+    assert (np.diff(coded.codes[order, 0].astype(int)) >= 0).all()
+    assert min(n_values, 50) <= len(np.unique(coded.codes)) <= 64
+    edges = coded._edges[0]
+    assert (np.diff(edges) > 0).all()
+    for code, edge in enumerate(edges, 1):
+        assert ((numbers[:, 0] >= edge) == (coded.codes[:, 0] >= code)).all()
+
+
+@pytest.mark.parametrize("numbers", [[-1.7e308, 1.7e308], [0.0, 5e-324], [1.0, np.nextafter(1.0, 2.0)]])
+def test_edges_part_numbers_that_have_none_between(numbers):
+    (edge,) = _edges(np.array(numbers))
+    assert numbers[0] < edge <= numbers[1]
