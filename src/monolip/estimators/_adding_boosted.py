@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine.boosted_trees import Pace
+from monolip.engine.boosted_trees import Boosted, Pace
 from monolip.estimators._adding_forest import Whole, can_learn
 from monolip.estimators._blending import Share, share_of
 from monolip.estimators._boosting import CodedRows, Effort, boostings
 from monolip.estimators._climber import Chosen, Climber
 from monolip.estimators._forest import joined
 from monolip.estimators._free_columns import FreeColumns, steplike_places
-from monolip.estimators._freezing import least_factor, rescale, with_forest
+from monolip.estimators._freezing import least_factor, with_forest
 from monolip.estimators._left_out import Part, left_out
 from monolip.estimators._leftover import Leftover
 from monolip.estimators._promises import Promises
@@ -33,15 +33,15 @@ from monolip.frozen import FrozenNetwork
 __all__ = ["Blended", "blend_boosted"]
 
 FloatArray = NDArray[np.float64]
-MANY_FEATURES = 9  # of fewer, an additive function of bins has what few small trees find
-# Where networks found something, trees may as well; elsewhere, and only of many features, a quick look. What they have
-# to gain makes up for slope bounds that nobody asked for; it is more where networks of few rows found something: those
-# are judged one by one, before they learn from all rows, and gain by both.
+# Where networks found something, trees may as well; elsewhere, of many features and not too few rows, a quick look.
+# What they have to gain makes up for slope bounds that nobody asked for; it is more where networks of few rows found
+# something: those are judged one by one, before they learn from all rows, and gain by both.
 FEW_ROWS, MANY_ROWS, QUICK = (
     Effort(Pace(16, 0.1, 300, 25), 4, 65_536, 0.03),
     Effort(Pace(31, 0.1, 1000, 40), 1, 65_536, 0.01),
     Effort(Pace(8, 0.15, 200, 15), 2, 8_192, 0.01),
 )
+MANY_FEATURES, NOT_FEW = 9, 500  # of fewer, an additive function of bins has what few small trees find; rows
 ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
 SECONDS = 3e-9  # of a row, a feature and a tree
 
@@ -66,22 +66,13 @@ def blend_boosted(
     """whole: the network with the forest it may have already. gained: whether networks found more than an additive
     function. before: what there was before members joined. Ctrl-C ends it without boosted trees."""
     if before is not None:
-        return _blended(whole, network, before.trees, before.share, target) if before.trees else Blended(whole)
+        return _blended(whole, network, before.trees, before.share, target)
     places, found = steplike_places(promises), Blended(whole)
     if wanted is True and not places:
         return Blended(whole._replace(told=(*whole.told, ALL_BOUNDED)))
-    if (
-        wanted not in (True, "auto")
-        or not places
-        or target.offset is not None
-        or not can_learn(target)
-        or recipe.folds is None
-    ):
+    effort = _effort(len(target.y), places, recipe, promises, wanted, gained)
+    if effort is None or target.offset is not None or not can_learn(target) or recipe.folds is None:
         return found
-    if wanted == "auto" and not (promises.directions.any() and (gained or len(places) >= MANY_FEATURES)):
-        return found
-    effort = QUICK if not gained and wanted == "auto" else MANY_ROWS if recipe.has_many_rows else FEW_ROWS
-    effort = replace(effort, worth=0.0) if wanted is True else effort
     left, trees = Leftover.of(target), effort.pace.most_trees * effort.most_parts
     seconds = SECONDS * min(len(target.y), effort.most_rows) * len(places) * trees
     if not left.can_be_judged() or recipe.coach.is_out_of_time(seconds, wanted=True):
@@ -89,35 +80,50 @@ def blend_boosted(
     with recipe.coach.interruptible():
         judges = [climber for climber in climbers if climber.holdout is not None]
         parts = [*left_out(recipe.problem, judges, chosen.rung)][: effort.most_parts]
-        found = _grown(whole, network, recipe, parts, table, left, target, promises, effort)
+        assert network.inputs is not None
+        rows = _looked_at(len(left.y), [part.held for part in parts], effort.most_rows)
+        some = table if len(rows) == len(left.y) else table.take(rows)
+        columns = FreeColumns.of(some, network.inputs.columns, places, promises.missing)
+        coded = CodedRows(columns, promises.directions[places, 0])
+        found = _grown(whole, network, recipe, parts, rows, coded, left, target, effort)
     return found
 
 
+def _effort(
+    n: int, places: list[int], recipe: Recipe, promises: Promises, wanted: str | bool, gained: bool
+) -> Effort | None:
+    """None where nobody looks."""
+    thorough = MANY_ROWS if recipe.has_many_rows else FEW_ROWS
+    if wanted is True:
+        return replace(thorough, worth=0.0)
+    if wanted != "auto" or not places or not promises.directions.any():
+        return None
+    return thorough if gained else QUICK if len(places) >= MANY_FEATURES and n >= NOT_FEW else None
+
+
 def _grown(
-    whole: Whole, network: FrozenNetwork, recipe: Recipe, parts: Sequence[Part], table: RawTable, left: Leftover,
-    target: Target, promises: Promises, effort: Effort,
+    whole: Whole, network: FrozenNetwork, recipe: Recipe, parts: Sequence[Part], rows: NDArray[np.int64],
+    coded: CodedRows, left: Leftover, target: Target, effort: Effort,
 ) -> Blended:  # fmt: skip
-    assert network.inputs is not None
-    helds = [part.held for part in parts]
-    rows, places = _looked_at(len(left.y), helds, effort.most_rows), steplike_places(promises)
-    some = table if len(rows) == len(left.y) else table.take(rows)
-    columns = FreeColumns.of(some, network.inputs.columns, places, promises.missing)
-    coded, among = CodedRows(columns, promises.directions[places, 0]), np.full(len(left.y), -1)
+    """rows: of the table, those that are coded."""
+    added, among = np.zeros(len(left.y)) if whole.added is None else whole.added.copy(), np.full(len(left.y), -1)
     among[rows] = np.arange(len(rows))
-    found = boostings(
-        coded, left.at(rows), [among[held] for held in helds], effort.pace, recipe.coach.n_threads, recipe.coach.seed
-    )
-    boosted = [one for one in found if one is not None]
-    if len(boosted) < len(parts) or not parts:
+    boosted: list[Boosted] = []
+    helds, f, g = [part.held for part in parts], np.zeros(0), np.zeros(0)
+    threads, seed = recipe.coach.n_threads, recipe.coach.seed
+    for one in boostings(coded, left.at(rows), [among[held] for held in helds], effort.pace, threads, seed):
+        if one is None:
+            return Blended(whole)
+        part = parts[len(boosted)]
+        f = np.concatenate([f, part.f_held + added[part.held]])
+        g = np.concatenate([g, one.outputs[among[part.held]]])
+        boosted.append(one)
+        share = share_of(left.at(np.concatenate(helds[: len(boosted)])), f, g)
+        if effort is QUICK and share.gain <= 0.0:  # the first part alone
+            return Blended(whole)
+    if not boosted or share.gain <= effort.worth:
         return Blended(whole)
-    added = np.zeros(len(left.y)) if whole.added is None else whole.added.copy()
-    f = np.concatenate([part.f_held + added[held] for part, held in zip(parts, helds, strict=True)])
-    g = np.concatenate([one.outputs[among[held]] for one, held in zip(boosted, helds, strict=True)])
-    every = np.concatenate(helds)
-    share = share_of(left.at(every), f, g)
-    if share.gain <= effort.worth or share.share == 0.0 or 1.0 - share.share < least_factor(network):
-        return Blended(whole)
-    added[every] += share.share * (g - f)
+    added[np.concatenate(helds)] += share.share * (g - f)
     return _blended(whole._replace(added=added), network, coded.forest(boosted, target.scale), share, target)
 
 
@@ -133,10 +139,11 @@ def _looked_at(n: int, helds: Sequence[NDArray[np.int64]], most: int) -> NDArray
     return np.flatnonzero(known)
 
 
-def _blended(whole: Whole, network: FrozenNetwork, trees: FreeForest, share: Share, target: Target) -> Blended:
-    """(1 - share) f + share g, f with the forest it may have already."""
-    shrunk = rescale(network, 1.0 - share.share, share.share * target.shift)
+def _blended(whole: Whole, network: FrozenNetwork, trees: FreeForest | None, share: Share, target: Target) -> Blended:
+    """(1 - share) f + share g, f with the forest it may have already; where slopes have room to shrink."""
+    rest = 1.0 - share.share
+    if trees is None or not share.share or rest < least_factor(network):
+        return Blended(whole)
     assert whole.network.inputs is not None
-    other = whole.network.inputs.forest
-    both = joined(trees, share.share, other, 1.0 - share.share)
-    return Blended(whole._replace(network=with_forest(shrunk, both)), trees, share)
+    both = joined(trees, share.share, whole.network.inputs.forest, rest)
+    return Blended(whole._replace(network=with_forest(network, both, rest, share.share * target.shift)), trees, share)

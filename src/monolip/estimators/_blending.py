@@ -2,9 +2,9 @@ r"""How much of boosted trees: f becomes (1 - share) f + share g, and rows held 
 
     share* = sum k r d / sum k d^2,    r = y - f, d = g - f    (two classes: Newton steps of the log-loss)
 
-with k the weights under which least squares follow |error|^1.5, as a jury counts, one step from f. Two models that err differently are
-better together: before any row is asked a share of EXPECTED is likely, give or take SPREAD, and what rows say is
-weighed against that by its own standard error. Few rows hardly move it, many decide alone.
+with k the weights under which least squares follow |error|^1.5, as a jury counts, one step from f. Two models that err
+differently are better together: before any row is asked a share of EXPECTED is likely, give or take SPREAD, and what
+rows say is weighed against that by its own standard error. Few rows hardly move it, many decide alone.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -73,9 +73,9 @@ def _edges(numbers: FloatArray) -> FloatArray:
 
 def boostings(
     coded: CodedRows, left: Leftover, parts: Sequence[Rows], pace: Pace, n_threads: int, seed: int
-) -> list[Boosted | None]:
+) -> Iterator[Boosted | None]:
     """Trees that learn y without each part, and stop where its rows like them best; None where there is nothing to
-    learn. left: of the rows that are coded; parts: of these, those that are held out."""
+    learn. One after the other, as asked for. left: of the rows that are coded; parts: of these, those held out."""
     seeds = np.random.SeedSequence(seed).generate_state(len(parts), np.uint64).tolist()
     weight = left.weight / (left.weight.mean() or 1.0)
 
@@ -89,6 +89,7 @@ def boostings(
         return boost(coded.codes, left.y, weight, held, coded.directions, left.is_class, pace, seeds[k])
 
     if n_threads == 1 or len(parts) == 1:
-        return [one(k) for k in range(len(parts))]
+        yield from map(one, range(len(parts)))
+        return
     with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(one, range(len(parts))))
+        yield from pool.map(one, range(len(parts)))

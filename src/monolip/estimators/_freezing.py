@@ -44,10 +44,10 @@ def _averaged(networks: Sequence[NetworkArrays]) -> Sequence[NetworkArrays]:
     return (networks[0]._replace(weights=(first,), biases=(constant,)),)
 
 
-def with_forest(network: FrozenNetwork, forest: FreeForest) -> FrozenNetwork:
-    """f + forest: its sum is one more model column, which every first-layer unit adds as it is.
+def with_forest(network: FrozenNetwork, forest: FreeForest, factor: float = 1.0, shift: float = 0.0) -> FrozenNetwork:
+    """factor * f + shift + forest: its sum is one more model column, which every first-layer unit adds as it is.
 
-    What the forest reads is left out of the promise in raw units.
+    What the forest reads is left out of the promise in raw units; the rest leaves room for the factor (`least_factor`).
     """
     inputs, raw, box = network.inputs, network.raw_promise, network.bounds
     assert inputs is not None, "estimators learn from raw columns"
@@ -57,7 +57,9 @@ def with_forest(network: FrozenNetwork, forest: FreeForest) -> FrozenNetwork:
         raw = SlopeBounds(raw.lower[rows], raw.upper[rows], tuple(names)) if names else None
     low, high = FOREST_BOX
     bounds = SlopeBounds(np.append(box.lower, low), np.append(box.upper, high))
-    members = tuple(tuple(_seeing_one_more(trunk) for trunk in member) for member in network.members)
+    members = tuple(
+        tuple(_seeing_one_more(_times(trunk, factor, shift)) for trunk in member) for member in network.members
+    )
     more = InputTransform(inputs.columns, forest)
     return replace(network, promise=bounds, members=members, inputs=more, raw_promise=raw)
 
@@ -74,18 +76,19 @@ def rescale(network: FrozenNetwork, scale: float, shift: float) -> FrozenNetwork
     """scale * f + shift under the *same* promise: scale is first brought into the range the promise leaves it."""
     low, high = _room(network)
     scale = min(max(scale, low), high)
-    members = []
-    for member in network.members:
-        trunks = []
-        for trunk in member:
-            form = trunk.form
-            assert isinstance(form, ConvexForm), "estimators train convex form"
-            biases = [b * scale for b in form.biases]
-            biases[-1] = biases[-1] + shift
-            weights = (form.weights[0] * scale, *form.weights[1:])
-            trunks.append(Trunk(ConvexForm(weights, tuple(biases), form.group_sizes), trunk.outputs))
-        members.append(tuple(trunks))
-    return replace(network, members=tuple(members))
+    members = tuple(tuple(_times(trunk, scale, shift) for trunk in member) for member in network.members)
+    return replace(network, members=members)
+
+
+def _times(trunk: Trunk, scale: float, shift: float) -> Trunk:
+    if scale == 1.0 and shift == 0.0:
+        return trunk
+    form = trunk.form
+    assert isinstance(form, ConvexForm), "estimators train convex form"
+    biases = [b * scale for b in form.biases]
+    biases[-1] = biases[-1] + shift
+    weights = (form.weights[0] * scale, *form.weights[1:])
+    return Trunk(ConvexForm(weights, tuple(biases), form.group_sizes), trunk.outputs)
 
 
 def least_factor(network: FrozenNetwork) -> float:
