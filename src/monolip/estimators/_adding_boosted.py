@@ -41,7 +41,9 @@ FEW_ROWS, MANY_ROWS, QUICK = (
     Effort(Pace(31, 0.1, 1000, 40), 1, 65_536, 0.01),
     Effort(Pace(8, 0.15, 200, 15), 2, 8_192, 0.01),
 )
-MANY_FEATURES, NOT_FEW = 9, 500  # of fewer, an additive function of bins has what few small trees find; rows
+# Of fewer features, an additive function of bins has what few small trees find; where few rows did not end in noise, some
+# are enough, and any number of rows.
+MANY_FEATURES, SOME_FEATURES, NOT_FEW = 9, 5, 500
 ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
 SECONDS = 3e-9  # of a row, a feature and a tree
 
@@ -98,7 +100,9 @@ def _effort(
         return replace(thorough, worth=0.0)
     if wanted != "auto" or not places or not promises.directions.any():
         return None
-    return thorough if gained else QUICK if len(places) >= MANY_FEATURES and n >= NOT_FEW else None
+    enough = SOME_FEATURES if not recipe.has_many_rows and recipe.climbed >= 2 else MANY_FEATURES
+    look = len(places) >= enough and (enough == SOME_FEATURES or n >= NOT_FEW)
+    return thorough if gained else QUICK if look else None
 
 
 def _grown(
