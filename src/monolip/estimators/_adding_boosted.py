@@ -39,9 +39,9 @@ FloatArray = NDArray[np.float64]
 FEW_ROWS, MANY_ROWS, QUICK = (
     Effort(Pace(16, 0.1, 300, 25), 4, 65_536, 0.03),
     Effort(Pace(31, 0.1, 1000, 40), 1, 65_536, 0.01),
-    Effort(Pace(8, 0.15, 200, 15), 2, 8_192, 0.01),
+    Effort(Pace(8, 0.15, 200, 15), 2, 4_096, 0.01),
 )
-# Of fewer features, an additive function of bins has what few small trees find; where few rows did not end in noise, some
+# Of fewer features an additive function of bins has what few small trees find; where few rows did not end in noise, some
 # are enough, and any number of rows.
 MANY_FEATURES, SOME_FEATURES, NOT_FEW = 9, 5, 500
 ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
