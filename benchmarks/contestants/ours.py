@@ -20,7 +20,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "monolip_8": ("monolip, 8 members", {"n_estimators": 8}),
     "monolip_accurate": ("monolip, accurate", {"n_estimators": 8, "hidden_layer_sizes": (64, 64)}),
     "monolip_bounded": ("monolip, no trees", {"trees": False}),  # every feature has slope bounds
-    "monolip_free": ("monolip, free trees", {"trees": "free"}),  # every feature with a direction has slope bounds
+    "monolip_forest": ("monolip, free trees", {"trees": "free"}),  # every feature with a direction has slope bounds
     "monolip_trees": ("monolip, any trees", {"trees": True}),  # wherever rows held out gain anything by them
 }
 

@@ -7,14 +7,13 @@ read that feature. Everything is decided on rows that members hold out anyway.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine.boosted_trees import Boosted, Pace
-from monolip.estimators._adding_forest import Whole, can_learn
+from monolip.estimators._adding_forest import GAINED, Whole, can_learn
 from monolip.estimators._blending import Share, share_of
 from monolip.estimators._boosting import CodedRows, Effort, boostings
 from monolip.estimators._climber import Chosen, Climber
@@ -34,13 +33,14 @@ __all__ = ["Blended", "blend_boosted"]
 
 FloatArray = NDArray[np.float64]
 # Where networks found something, trees may as well; elsewhere, of many features and not too few rows, a quick look.
-# What they have to gain makes up for slope bounds that nobody asked for; it is more where networks of few rows found
-# something: those are judged one by one, before they learn from all rows, and gain by both.
 FEW_ROWS, MANY_ROWS, QUICK = (
-    Effort(Pace(16, 0.1, 300, 25), 4, 65_536, 0.03),
-    Effort(Pace(31, 0.1, 1000, 40), 1, 65_536, 0.01),
-    Effort(Pace(8, 0.15, 200, 15), 2, 4_096, 0.01),
+    Effort(Pace(16, 0.1, 300, 25), 4, 65_536),
+    Effort(Pace(31, 0.1, 1000, 40), 1, 65_536),
+    Effort(Pace(8, 0.15, 200, 15), 2, 4_096),
 )
+# Part of the loss that makes up for slope bounds nobody asked for; and of what networks of few rows gained: those are
+# judged one by one, before they learn from all rows, and gain the more by both the more there is to learn.
+WORTH, WORTH_OF_GAINED = 0.005, 0.04
 # Of fewer features an additive function of bins has what few small trees find; where few rows did not end in noise, some
 # are enough, and any number of rows.
 MANY_FEATURES, SOME_FEATURES, NOT_FEW = 9, 5, 500
@@ -63,16 +63,16 @@ class Blended(NamedTuple):
 
 def blend_boosted(
     whole: Whole, network: FrozenNetwork, recipe: Recipe, climbers: Sequence[Climber], chosen: Chosen, table: RawTable,
-    target: Target, promises: Promises, wanted: str | bool, gained: bool, before: Blended | None = None,
+    target: Target, promises: Promises, wanted: str | bool, gained: float, before: Blended | None = None,
 ) -> Blended:  # fmt: skip
-    """whole: the network with the forest it may have already. gained: whether networks found more than an additive
-    function. before: what there was before members joined. Ctrl-C ends it without boosted trees."""
+    """whole: the network with the forest it may have already. gained: by networks over an additive function, a part of
+    the loss. before: what there was before members joined. Ctrl-C ends it without boosted trees."""
     if before is not None:
         return _blended(whole, network, before.trees, before.share, target)
     places, found = steplike_places(promises), Blended(whole)
     if wanted is True and not places:
         return Blended(whole._replace(told=(*whole.told, ALL_BOUNDED)))
-    effort = _effort(len(target.y), places, recipe, promises, wanted, gained)
+    effort = _effort(len(target.y), places, recipe, promises, wanted, gained > GAINED)
     if effort is None or target.offset is not None or not can_learn(target) or recipe.folds is None:
         return found
     left, trees = Leftover.of(target), effort.pace.most_trees * effort.most_parts
@@ -87,7 +87,9 @@ def blend_boosted(
         some = table if len(rows) == len(left.y) else table.take(rows)
         columns = FreeColumns.of(some, network.inputs.columns, places, promises.missing)
         coded = CodedRows(columns, promises.directions[places, 0])
-        found = _grown(whole, network, recipe, parts, rows, coded, left, target, effort)
+        few = 0.0 if recipe.has_many_rows else WORTH_OF_GAINED * gained
+        least = 0.0 if wanted is True else WORTH + few
+        found = _grown(whole, network, recipe, parts, rows, coded, left, target, effort, least)
     return found
 
 
@@ -97,7 +99,7 @@ def _effort(
     """None where nobody looks."""
     thorough = MANY_ROWS if recipe.has_many_rows else FEW_ROWS
     if wanted is True:
-        return replace(thorough, worth=0.0)
+        return thorough
     if wanted != "auto" or not places or not promises.directions.any():
         return None
     enough = SOME_FEATURES if not recipe.has_many_rows and recipe.climbed >= 2 else MANY_FEATURES
@@ -107,9 +109,9 @@ def _effort(
 
 def _grown(
     whole: Whole, network: FrozenNetwork, recipe: Recipe, parts: Sequence[Part], rows: NDArray[np.int64],
-    coded: CodedRows, left: Leftover, target: Target, effort: Effort,
+    coded: CodedRows, left: Leftover, target: Target, effort: Effort, least: float,
 ) -> Blended:  # fmt: skip
-    """rows: of the table, those that are coded."""
+    """rows: of the table, those that are coded. least: part of the loss that trees have to gain."""
     added, among = np.zeros(len(left.y)) if whole.added is None else whole.added.copy(), np.full(len(left.y), -1)
     among[rows] = np.arange(len(rows))
     boosted: list[Boosted] = []
@@ -125,7 +127,7 @@ def _grown(
         share = share_of(left.at(np.concatenate(helds[: len(boosted)])), f, g)
         if effort is QUICK and share.gain <= 0.0:  # the first part alone
             return Blended(whole)
-    if not boosted or share.gain <= effort.worth:
+    if not boosted or share.gain <= least:
         return Blended(whole)
     added[np.concatenate(helds)] += share.share * (g - f)
     return _blended(whole._replace(added=added), network, coded.forest(boosted, target.scale), share, target)

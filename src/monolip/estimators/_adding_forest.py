@@ -22,7 +22,7 @@ from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
 from monolip.frozen import FrozenNetwork
 
-__all__ = ["TOO_MANY", "Whole", "add_forest", "can_learn", "check_trees", "has_gained", "read_wanted"]
+__all__ = ["TOO_MANY", "Whole", "add_forest", "can_learn", "check_trees", "has_gained", "part_gained", "read_wanted"]
 
 FloatArray = NDArray[np.float64]
 N_TREES, MIN_LEAF = 30, 2
@@ -107,4 +107,12 @@ def add_forest(
 
 def has_gained(recipe: Recipe, chosen: Chosen) -> bool:
     """Whether networks found more than an additive function."""
-    return chosen.rung > 0 and len(recipe.jury.curve) > chosen.rung and recipe.jury.gained_much(chosen.rung, GAINED)
+    return part_gained(recipe, chosen) > GAINED
+
+
+def part_gained(recipe: Recipe, chosen: Chosen) -> float:
+    """Part of the loss that networks gained over their starts."""
+    curve = recipe.jury.curve
+    if not 0 < chosen.rung < len(curve) or not curve[0]:
+        return 0.0
+    return (curve[0] - curve[chosen.rung]) / abs(curve[0])

@@ -24,13 +24,11 @@ LOOKED_AT = 4096  # rows, at least, whose numbers say where codes begin
 
 @dataclass(frozen=True)
 class Effort:
-    """What boosted trees may cost: their pace, boostings at most, and rows that one of them learns from. worth: part of
-    the loss that they have to gain."""
+    """What boosted trees may cost: their pace, boostings at most, and rows that one of them learns from."""
 
     pace: Pace
     most_parts: int
     most_rows: int
-    worth: float
 
 
 class CodedRows:

@@ -14,7 +14,7 @@ from monolip.engine.judging import JudgedRows
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._adding_boosted import Blended, blend_boosted
-from monolip.estimators._adding_forest import add_forest, has_gained
+from monolip.estimators._adding_forest import add_forest, part_gained
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._coach import Coach
@@ -128,7 +128,7 @@ def fit_network(
     )  # fmt: skip
     blended = blend_boosted(
         whole, network, recipe, climbers, chosen, table, target, promises, settings.trees,
-        has_gained(recipe, chosen), None if before is None else before.blended,
+        part_gained(recipe, chosen), None if before is None else before.blended,
     )  # fmt: skip
     whole = blended.whole
     held = HeldOut.of(recipe.jury, climbers, chosen.rung, target, whole.added)
