@@ -41,8 +41,8 @@ FEW_ROWS, MANY_ROWS, QUICK = (
 # Part of the loss that makes up for slope bounds nobody asked for; and of what networks of few rows gained: those are
 # judged one by one, before they learn from all rows, and gain the more by both the more there is to learn.
 WORTH, WORTH_OF_GAINED = 0.005, 0.04
-# Of fewer features an additive function of bins has what few small trees find; where few rows did not end in noise, some
-# are enough, and any number of rows.
+# Of fewer features an additive function of bins has what few small trees find; where few rows did not end in noise,
+# some are enough, and any number of rows.
 MANY_FEATURES, SOME_FEATURES, NOT_FEW = 9, 5, 500
 ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
 SECONDS = 3e-9  # of a row, a feature and a tree

@@ -22,7 +22,17 @@ from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
 from monolip.frozen import FrozenNetwork
 
-__all__ = ["TOO_MANY", "Whole", "add_forest", "can_learn", "check_trees", "has_gained", "part_gained", "read_wanted"]
+__all__ = [
+    "GAINED",
+    "TOO_MANY",
+    "Whole",
+    "add_forest",
+    "can_learn",
+    "check_trees",
+    "has_gained",
+    "part_gained",
+    "read_wanted",
+]
 
 FloatArray = NDArray[np.float64]
 N_TREES, MIN_LEAF = 30, 2
