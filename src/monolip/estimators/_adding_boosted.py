@@ -44,6 +44,7 @@ WORTH, WORTH_OF_GAINED = 0.005, 0.04
 # Of fewer features an additive function of bins has what few small trees find; where few rows did not end in noise,
 # some are enough, and any number of rows.
 MANY_FEATURES, SOME_FEATURES, NOT_FEW = 9, 5, 500
+WIDE, MOST_NUMBERS = 2**17, 2**20  # of a table: few rows that four boostings take too long for; that one learns from
 ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
 SECONDS = 3e-9  # of a row, a feature and a tree
 
@@ -83,7 +84,8 @@ def blend_boosted(
         judges = [climber for climber in climbers if climber.holdout is not None]
         parts = [*left_out(recipe.problem, judges, chosen.rung)][: effort.most_parts]
         assert network.inputs is not None
-        rows = _looked_at(len(left.y), [part.held for part in parts], effort.most_rows)
+        most = min(effort.most_rows, MOST_NUMBERS // len(places))
+        rows = _looked_at(len(left.y), [part.held for part in parts], most)
         some = table if len(rows) == len(left.y) else table.take(rows)
         columns = FreeColumns.of(some, network.inputs.columns, places, promises.missing)
         coded = CodedRows(columns, promises.directions[places, 0])
@@ -97,7 +99,8 @@ def _effort(
     n: int, places: list[int], recipe: Recipe, promises: Promises, wanted: str | bool, gained: bool
 ) -> Effort | None:
     """None where nobody looks."""
-    thorough = MANY_ROWS if recipe.has_many_rows else FEW_ROWS
+    narrow = n * len(places) <= WIDE
+    thorough = MANY_ROWS if recipe.has_many_rows else FEW_ROWS if narrow else QUICK
     if wanted is True:
         return thorough
     if wanted != "auto" or not places or not promises.directions.any():
@@ -125,7 +128,7 @@ def _grown(
         g = np.concatenate([g, one.outputs[among[part.held]]])
         boosted.append(one)
         share = share_of(left.at(np.concatenate(helds[: len(boosted)])), f, g)
-        if effort is QUICK and share.gain <= 0.0:  # the first part alone
+        if effort is QUICK and share.gain <= 0.0:  # the first part alone says so, too
             return Blended(whole)
     if not boosted or share.gain <= least:
         return Blended(whole)
