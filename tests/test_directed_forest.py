@@ -152,14 +152,14 @@ def test_the_direction_is_certified_and_told_and_slopes_are_not():
         assert (sugar.promise, sugar.lower, sugar.missing) == ("free", None, None)
         assert certificate.check().startswith("PROVED")
         assert certificate.forest_features == ("dose", "sugar", "city")
-        assert "dose     increasing (forest)  -" in str(certificate)
+        assert "dose     increasing (trees)  -" in str(certificate)
     assert fixed_point_directions(fixed)[0] == (["increasing"], "refused")
     assert "a forest over dose (increasing), sugar, city: no slope bounds" in str(network)
     promises = {row.feature: (row.promise, row.lower) for row in SlopeTable.of(network)}
-    assert promises["dose"] == ("increasing (forest)", None)
-    assert promises["sugar"] == ("free (forest)", None)
-    assert {row.feature: row.promise for row in SlopeTable.of(network, named=0)}["dose"] == "decreasing (forest)"
-    with pytest.raises(KeyError, match="a forest reads it, and it jumps"):
+    assert promises["dose"] == ("increasing (trees)", None)
+    assert promises["sugar"] == ("free (trees)", None)
+    assert {row.feature: row.promise for row in SlopeTable.of(network, named=0)}["dose"] == "decreasing (trees)"
+    with pytest.raises(KeyError, match="trees read it, and it jumps; fit with trees=False"):
         SlopeTable.of(network)["dose"]
 
 

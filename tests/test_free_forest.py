@@ -102,7 +102,7 @@ def test_claims_are_proved_and_leave_out_what_jumps():
         assert certificate.check().startswith("PROVED")
         assert certificate.forest_features == ("sugar", "city")
         told = {line.split()[0]: " ".join(line.split()[1:]) for line in str(certificate).splitlines()}
-        assert told["sugar"] == told["city"] == "free (forest) - -"
+        assert told["sugar"] == told["city"] == "free (trees) - -"
     assert certify(plain_network(np.random.default_rng(1))).forest_features == ()
 
 

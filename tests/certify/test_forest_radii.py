@@ -19,7 +19,7 @@ from monolip.certify.robustness_fixed_point import fixed_point_radius
 from monolip.errors import InputError
 from monolip.estimators._freezing import with_forest
 
-from ..forests import COLUMNS, forest_network, plain_network, random_forest, raw_columns, raw_rows
+from ..forests import forest_network, plain_network, random_forest, raw_columns, raw_rows
 
 SEEDS = st.integers(0, 2**32 - 1)
 MOVES = ("dose", "acid")  # the forest reads sugar and city
@@ -105,7 +105,8 @@ def test_where_every_feature_is_held_nothing_moves():
     wide = np.where(plain.bounds.lower == 0, -3.0, plain.bounds.lower)
     free = replace(plain, promise=replace(plain.bounds, lower=wide), raw_promise=None)
     network, table = with_forest(free, random_forest(rng, reads=(0, 1, 2, 3))), raw_rows(rng, 5)
-    found = certified_radius(network, table)
-    assert (found.moved, found.held) == ((), tuple(column.name for column in COLUMNS))
-    assert np.isinf(found.radius).all()  # of no change at all
-    assert feature_radii(network, table).features == ()
+    for radii in (certified_radius, feature_radii, smallest_flip):  # of no change at all all would be infinite
+        with pytest.raises(InputError, match=r"trees read all of them.*trees=False"):
+            radii(network, table)
+    with pytest.raises(InputError, match="trees read all of them"):
+        fixed_point_radius(compile_fixed_point(network), table)

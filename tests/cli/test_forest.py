@@ -51,8 +51,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fit_tells_of_the_forest_it_added(folder: Path, line: Line, tmp_path: Path):
     done = line("fit", folder / "d.csv", *FIT, "--trees", "free", "-o", tmp_path / "m.safetensors")
     assert done.code == 0
-    assert "free (forest)" in done.out
-    assert "free (category, forest)" in done.out
+    assert "free (trees)" in done.out
+    assert "free (category, trees)" in done.out
     model = MonotonicRegressor.load(tmp_path / "m.safetensors")
     gain = f"{100 * model.trees_gain_:.2g} % less squared error on rows held out while fitting"
     assert f"30 trees over day, city are part of the model: {gain}." in done.out
@@ -161,8 +161,8 @@ def test_certify_and_check_say_free_forest_and_prove_the_rest(folder: Path, line
     for more in ((), ("--fixed-point",)):
         done = line("certify", folder / "price.safetensors", "-o", tmp_path / "c.json", *more)
         rows = [" ".join(text.split()) for text in done.out.splitlines()]
-        assert "day free (forest) - -" in rows
-        assert "city free (forest) - -" in rows
+        assert "day free (trees) - -" in rows
+        assert "city free (trees) - -" in rows
         assert any(row.startswith("dose increasing [") for row in rows)
         about = () if more else ("--model", folder / "price.safetensors")
         done = line("check", tmp_path / "c.json", *about)
@@ -192,7 +192,7 @@ def test_explain_claims_no_proof_of_what_jumps(folder: Path, line: Line):
     assert {c["feature"] for c in useful if c["at_least"] is None} <= {"day", "city"}
     assert all(c["at_least"] is None for c in useful if c["feature"] in ("day", "city"))
     done = line("explain", folder / "ill.safetensors", 3, "--data", folder / "d.csv")
-    assert "and jumps: of such changes nothing is proved." in done.out
+    assert "and jump: no distance is proved of such changes." in done.out
     assert "All together" not in done.out
     assert "dose together: proved to need at least" in done.out or "no change of dose leads to" in done.out
 
@@ -202,7 +202,7 @@ def test_report_and_compare_take_such_a_model(folder: Path, line: Line, tmp_path
     done = line("report", folder / "ill.safetensors", folder / "d.csv", "-t", "ill", "--held-out", "--no-baselines",
                 "-o", page)  # fmt: skip
     assert done.code == 0
-    assert "Free (forest): day, city." in page.read_text(encoding="utf-8")
+    assert "Free (trees): day, city." in page.read_text(encoding="utf-8")
     rivals = ("--folds", 4, "--with", "HistGradientBoosting", "--members", 1)
     done = line("compare", folder / "d.csv", *FIT, *rivals, "--trees", "free")
     assert done.code == 0

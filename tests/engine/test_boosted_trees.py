@@ -110,6 +110,15 @@ def test_rows_without_weight_teach_nothing(is_class, rng):
     assert one.outputs.tobytes() == two.outputs.tobytes()
 
 
+@pytest.mark.parametrize("rare", [0, 1])
+def test_a_class_that_weighs_next_to_nothing_has_finite_log_odds(rare, rng):
+    x, z = table(rng)
+    y = z[:, 0] > 32
+    weight = np.where(y == rare, 1e-18, 1.0)
+    found = learn(x, y, [1, 0, 0, 0], is_class=True, weight=weight)
+    assert found is None or np.isfinite(found.outputs).all()
+
+
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
 def test_extreme_targets_stay_finite(scale, rng):
     x, z = table(rng)

@@ -69,9 +69,9 @@ def test_the_certificate_proves_directions_of_the_whole(make, rng):
     model, _ = fitted(make, rng)
     assert model.certificate_.check().startswith("PROVED")
     words = {row.feature: row.promise for row in model.slopes_}
-    assert words["a"] == "increasing (forest)"
-    assert words["b"] == "decreasing (forest)"
-    assert words["c"] == "free (forest)"
+    assert words["a"] == "increasing (trees)"
+    assert words["b"] == "decreasing (trees)"
+    assert words["c"] == "free (trees)"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,8 @@ def test_weights_count_and_offsets_leave_them_out(rng):
     offset = rng.normal(size=len(y))
     model, same = regressor().fit(X, y + offset, offset=offset), regressor().fit(X, y)
     np.testing.assert_allclose(model.predict(X), same.predict(X), atol=1e-6)
-    odds = classifier().fit(X, y > np.median(y), offset=offset)
+    with pytest.warns(UserWarning, match="know of no offset"):
+        odds = classifier().fit(X, y > np.median(y), offset=offset)
     assert not {"a", "b"} & set(odds.tree_features_), "boosted trees of two classes know of no offset"
 
 
@@ -184,6 +185,51 @@ def test_what_is_missing_has_its_place_among_the_steps(missing, rng):
     assert gone <= known.min() if missing == "lowest" else gone >= known.max()
     claims = {claim.feature: claim for claim in model.certificate_}
     assert claims["a"].missing == missing
+
+
+@pytest.mark.parametrize("weight", [1e-16, 1e-18])
+def test_a_class_that_weighs_next_to_nothing_is_no_error(weight, rng):
+    X, y = steps(rng, 300)
+    label = y > np.median(y)
+    for word in ("auto", "free", True):
+        model = classifier(trees=word).fit(X, label, sample_weight=np.where(label, 1.0, weight))
+        assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"early_stopping": False}, "early_stopping=False holds"), ({}, "too few rows"), ({"max_slope": 3.0}, "bounded")],
+)
+def test_trees_that_cannot_be_judged_are_told_also_where_every_feature_has_a_direction(given, said, rng):
+    X, y = steps(rng, 12 if not given else 200)
+    with pytest.warns(UserWarning, match=said):
+        assert regressor(**given).fit(X[["a", "b"]], y).tree_features_ == ()
+
+
+def test_trees_never_come_with_a_loss(rng):
+    for seed in range(6):
+        r = np.random.default_rng(seed)
+        X = r.normal(size=(120, 3))
+        model = regressor(monotonic_cst=[1, 0, 0]).fit(X, X[:, 0] + r.standard_t(2, size=120))
+        assert bool(model.tree_features_) == (model.trees_gain_ > 0)
+
+
+def test_rows_in_a_periodic_order_hide_no_values(rng):
+    n = 40_000
+    x = np.where(np.arange(n) % 2 == 0, 0.0, rng.uniform(0, 10, n))
+    coded = CodedRows(FreeColumns((0,), x[:, None], ((0.0, 0.0),)), np.ones(1, np.int64))
+    assert len(coded._edges[0]) > 25
+
+
+def test_what_stands_for_missing_values_is_that_of_all_rows(rng, monkeypatch):
+    """Boosted trees may see a part of the rows that lacks no value; the forest beside them has seen all."""
+    monkeypatch.setattr(_adding_boosted, "MOST_NUMBERS", 2000)
+    X, y = steps(rng, 3000)
+    X["d"] = rng.normal(size=3000)
+    X.loc[[1500, 1600], "d"] = np.nan
+    model = regressor().fit(X, y)
+    forest = model.frozen_.inputs.forest
+    assert forest.stands[forest.reads.index(3)][0] == -np.finfo(np.float64).max
 
 
 def test_ctrl_c_ends_without_boosted_trees(rng, monkeypatch):

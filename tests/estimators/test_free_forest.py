@@ -97,9 +97,9 @@ def test_what_is_proved_is_about_the_whole_model(make, rng):
     assert model.certificate_.check().startswith("PROVED")
     assert model.certificate_.digest == model.frozen_.digest
     words = {row.feature: row.promise for row in model.slopes_}
-    assert words == {"a": "increasing", "b": "free (forest)", "c": "free (category, forest)", "d": "free (forest)"}
+    assert words == {"a": "increasing", "b": "free (trees)", "c": "free (category, trees)", "d": "free (trees)"}
     assert model.slopes_["a"][0] >= 0
-    with pytest.raises(KeyError, match="a forest reads it, and it jumps"):
+    with pytest.raises(KeyError, match="trees read it, and it jumps; fit with trees=False"):
         model.slopes_["b"]
 
 

@@ -31,7 +31,7 @@ def test_a_direction_that_trees_keep_proves_one_side_useless(seed, label):
     score, row = Score.of(network, label), one_row(table, 0)
     why = explain(network, row, one_row(table, 1), label=label, goal=0.5)
     assert why.jumping == ("dose", "sugar", "city")
-    word = {"yes": "increasing (forest)", "no": "decreasing (forest)"}[label]
+    word = {"yes": "increasing (trees)", "no": "decreasing (trees)"}[label]
     assert {reason.promise for reason in why.reasons if reason.feature == "dose"} <= {word}
     up = why.score <= why.goal
     useless = "down" if up == (label == "yes") else "up"
@@ -57,8 +57,8 @@ def test_what_is_proved_withstands_a_scan_and_of_jumps_nothing_is(seed, link):
     assert abs(why.remainder) < 1e-12
     assert why.jumping == ("sugar", "city")
     promises = {reason.feature: reason.promise for reason in why.reasons}
-    assert promises.get("sugar", "free (forest)") == "free (forest)"
-    assert promises.get("city", "free (category, forest)") == "free (category, forest)"
+    assert promises.get("sugar", "free (trees)") == "free (trees)"
+    assert promises.get("city", "free (category, trees)") == "free (category, trees)"
 
     def reached(rows):
         found = score.of_rows(rows)

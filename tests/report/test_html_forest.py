@@ -34,10 +34,10 @@ def words_of(path) -> str:
 def test_the_page_names_what_trees_read_and_why_it_is_free(kind):
     words = words_of(page(kind))
     assert "Raising dose never lowers " in words
-    assert "Beside it stands a forest of 12 trees over 2 of them, of which nothing is promised." in words
-    assert "Free (forest): sugar, city. A forest of 12 trees reads these features beside the network." in words
-    assert f"sugar free (forest) free {DASH}" in words
-    assert f"city free (category, forest) free {DASH}" in words
+    assert "Beside it stand 12 trees over 2 of them, of which nothing is promised." in words
+    assert "Free (trees): sugar, city. 12 trees read these features beside the network." in words
+    assert f"sugar free (trees) free {DASH}" in words
+    assert f"city free (category, trees) free {DASH}" in words
     assert "Features that the forest reads jump, and have none." in words
     hints = page(kind).read_text(encoding="utf-8")
     assert re.search(r'id="hint-1">Free: trees read this, and [^<]* may jump either way\.</p>', hints)
@@ -48,13 +48,13 @@ def test_the_page_names_what_trees_read_and_why_it_is_free(kind):
 def test_the_page_tells_the_direction_that_trees_keep():
     words = words_of(page("directed forest logit"))
     assert "Raising dose never lowers P(yes)." in words
-    assert "Beside it stands a forest of 12 trees over 3 of them, which have a direction at most." in words
-    assert "Free (forest): sugar, city. A forest of 12 trees reads dose, sugar, city beside the network." in words
+    assert "Beside it stand 12 trees over 3 of them, which have a direction at most, and no slope bounds." in words
+    assert "Free (trees): sugar, city. 12 trees read dose, sugar, city beside the network." in words
     assert "Every tree keeps the direction of dose, which is certified like any other. Nothing is promised of" in words
-    assert f"dose increasing (forest) ↑ increasing {DASH}" in words
-    assert f"sugar free (forest) free {DASH}" in words
-    assert "dose, increasing (forest)" in words
-    assert "sugar, free (forest)" in words
+    assert f"dose increasing (trees) ↑ increasing {DASH}" in words
+    assert f"sugar free (trees) free {DASH}" in words
+    assert "dose, increasing (trees)" in words
+    assert "sugar, free (trees)" in words
     features = {feature["name"]: feature for feature in island(page("directed forest logit"), "page-data")["features"]}
     assert (features["dose"]["slopes"], features["dose"]["directions"]) == (None, ["increasing"])
     assert "P(yes) cannot fall if you raise this." in words
@@ -65,10 +65,10 @@ def test_pictures_say_which_direction_trees_keep():
     pytest.importorskip("matplotlib")
     network = network_of("directed forest logit")
     titles = {axis.get_xlabel(): axis.get_title() for axis in plot_shapes(network)}
-    assert titles["dose"] == "increasing (forest): no slope is certified"
-    assert titles["sugar"] == "free (forest): nothing is certified"
+    assert titles["dose"] == "increasing (trees): no slope is certified"
+    assert titles["sugar"] == "free (trees): nothing is certified"
     beside = [label.get_text() for label in plot_certificate(network).child_axes[0].get_yticklabels()]
-    assert beside[:3] == ["increasing (forest)", "free (forest)", "free (forest)"]
+    assert beside[:3] == ["increasing (trees)", "free (trees)", "free (trees)"]
 
 
 def test_no_bound_of_the_page_moves_what_trees_read():
@@ -79,7 +79,7 @@ def test_no_bound_of_the_page_moves_what_trees_read():
     assert all(end is not None for name in ("dose", "acid") for end in features[name]["slopes"][0])
     words = words_of(page("forest"))
     assert "If every numeric feature that no tree reads is off by up to r standard deviations" in words
-    assert "What a forest reads may jump however little it moves, and is taken as it is: sugar, city." in words
+    assert "and is taken as it is (fit with trees=False for radii): sugar, city." in words
 
 
 def test_how_far_an_answer_moves_adds_up_the_slopes_that_there_are():
@@ -118,10 +118,10 @@ def test_certified_accuracy_holds_what_trees_read_fixed(classifier, tmp_path):
     model, X, label = classifier
     given = {"X": X, "y": label, "held_out": True, "baselines": ()}
     words = words_of(write_report(model, tmp_path / "r.html", **given, **SAVE))
-    assert "Held fixed: day, city. What a forest reads may jump however little it moves." in words
+    assert "Held fixed: day, city. What trees read may jump however little it moves." in words
     assert "Radii could not be computed" not in words
-    assert "age, free (forest)" not in words
-    assert "day, free (forest)" in words
+    assert "age, free (trees)" not in words
+    assert "day, free (trees)" in words
 
 
 def test_cross_validation_that_knows_no_groups_says_so(classifier, tmp_path):
@@ -141,7 +141,7 @@ def test_where_trees_read_every_number_there_is_no_radius(tmp_path):
     model = MonotonicRegressor(trees="free", max_iter=5, random_state=0).fit(X[["day"]], np.floor(30 * X.day) % 3)
     assert model.tree_features_ == ("day",)
     words = words_of(write_report(model, tmp_path / "r.html", **SAVE))
-    assert "No numeric feature can move, so there is no radius to speak of. What a forest reads may jump" in words
+    assert "No numeric feature can move, so there is no radius to speak of. What trees read may jump" in words
     assert "0 of 1 features with a proved direction" in words
 
 
@@ -186,11 +186,11 @@ def test_pictures_say_free_forest(classifier):
     model, X, _ = classifier
     for given in (model, model.frozen_):
         titles = {axis.get_xlabel(): axis.get_title() for axis in plot_shapes(given, X[:20])}
-        assert titles["day"] == "free (forest): nothing is certified"
-        assert titles["city"] == "category (forest)"
+        assert titles["day"] == "free (trees): nothing is certified"
+        assert titles["city"] == "category (trees)"
         assert titles["dose"].startswith("certified slope")
         beside = [label.get_text() for label in plot_certificate(given).child_axes[0].get_yticklabels()]
-        assert beside[1:] == ["free (forest)", "free (forest)"]
+        assert beside[1:] == ["free (trees)", "free (trees)"]
 
 
 def test_a_missing_label_that_trees_tell_from_an_unseen_one_is_asked_for():

@@ -134,7 +134,7 @@ class Certificate:
         rows = [["feature", "output", "certified", "certified slope", "missing"]]
         for row in self:
             interval = "-" if row.lower is None or row.upper is None else interval_text(row.lower, row.upper, 6)
-            word = f"{row.promise} (forest)" if row.feature in jumping else row.promise
+            word = f"{row.promise} (trees)" if row.feature in jumping else row.promise
             rows.append([row.feature, row.output, word, interval, row.missing or "-"])
         return rows if any(row[1] for row in rows[1:]) else [[row[0], *row[2:]] for row in rows]
 

@@ -21,7 +21,14 @@ from monolip.certify.milp_model import MilpModel
 from monolip.certify.milp_network import encode_inputs, encode_output
 from monolip.certify.robustness import decisions, network_of
 from monolip.certify.robustness_exact import exact_output
-from monolip.certify.robustness_inputs import Movable, Samples, movable_features, raw_rows, read_samples
+from monolip.certify.robustness_inputs import (
+    Movable,
+    Samples,
+    movable_features,
+    raw_rows,
+    read_samples,
+    require_movable,
+)
 from monolip.certify.robustness_results import read_norm, read_scale
 from monolip.errors import InputError
 from monolip.frozen import FrozenNetwork
@@ -76,6 +83,7 @@ def smallest_flip(
     if not (np.isfinite(box) and box > 0):
         raise InputError(f"box is a finite radius > 0; got {box!r}; pass one.")
     features, samples = movable_features(network), read_samples(network, X)
+    require_movable(network, [feature.name for feature in features])
     sizes = read_scale(scale, [feature.name for feature in features], samples.values)
     decision, contests = decisions(network, samples, threshold, 0.0)
     found = []

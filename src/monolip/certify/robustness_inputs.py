@@ -6,6 +6,7 @@ Categories, missing values and features without slope bounds (those of a free br
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError
+from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import NumericColumn, numbers_of
 from monolip.input_transform import names_of
@@ -20,7 +22,16 @@ from monolip.ordered import as_rows
 from monolip.piecewise_linear import PiecewiseLinear
 from monolip.raw_slopes import features_with_slopes
 
-__all__ = ["Movable", "Samples", "held_names", "movable_features", "move_to", "raw_rows", "read_samples"]
+__all__ = [
+    "Movable",
+    "Samples",
+    "held_names",
+    "movable_features",
+    "move_to",
+    "raw_rows",
+    "read_samples",
+    "require_movable",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -67,6 +78,15 @@ def movable_features(network: FrozenNetwork) -> tuple[Movable, ...]:
         name, first = network.inputs.names[i], int(network.inputs.starts[i])
         found.append(Movable(name, i, first, knots, np.array(slopes)))
     return tuple(found)
+
+
+def require_movable(network: FrozenNetwork | FixedPointNetwork, names: Sequence[str]) -> None:
+    """Radii of no feature at all would all be infinite, and read as perfect. names: of those that can move."""
+    if not names and network.inputs is not None and network.inputs.forest is not None:
+        raise InputError(
+            "a radius needs a feature that can move; got a model whose trees read all of them, and what jumps is held "
+            "fixed; fit with trees=False, or ask for a cap (max_slope) of the features that matter."
+        )
 
 
 def held_names(network: FrozenNetwork) -> tuple[str, ...]:

@@ -28,8 +28,9 @@ _WORDS = {
 def forest_option(function: Verb) -> Verb:
     """--trees auto, free, yes or no."""
     text = (
-        "Add trees that keep every direction: where rows held out gain much by them, gain anything (yes; free: only "
-        "over features nothing is promised of), or never."
+        "Trees beside the network, which keep every direction but have no slope bounds. auto: where rows held out gain "
+        "enough by them; yes: where they gain anything; free: the same, but only over features nothing is promised of; "
+        "no: never."
     )
     return click.option("--trees", type=click.Choice(list(CHOICES)), default="auto", show_default=True, help=text)(
         function
@@ -66,10 +67,9 @@ def forest_line(model: Any, wanted: bool | str | None, told: bool) -> str:
     read = {row.feature: row.promise.partition(" ")[0] for row in model.slopes_ if row.feature in found["features"]}
     directed = [name for name, word in read.items() if word != "free"]
     about = f"What they read has no slope bounds; directions hold ({_some(directed)})" if directed else _NOTHING
-    return (
-        f"{found['trees']} trees over {names} are part of the model: {gain}.\n"
-        f"{about}; what is promised of other features holds for network and trees together."
-    )
+    every = len(found["features"]) == model.frozen_.inputs.n_raw
+    rest = "" if every else "; what is promised of other features holds for network and trees together"
+    return f"{found['trees']} trees over {names} are part of the model: {gain}.\n{about}{rest}."
 
 
 def _some(names: list[str]) -> str:

@@ -136,7 +136,7 @@ def _say_changes(answer: Answer, why: Any, what: str) -> None:
         answer.table(f"One change that leads to {goal}", cells)
     jumping = [name for name in why.jumping if any(change.feature == name for change in useful)]
     if jumping:
-        answer.line(f"A forest reads {', '.join(jumping)}, and jumps: of such changes nothing is proved.")
+        answer.line(f"Trees read {', '.join(jumping)}, and jump: no distance is proved of such changes.")
     if never:
         answer.line(f"Proved useless at any value: {', '.join(never)}")
     if why.together is None:

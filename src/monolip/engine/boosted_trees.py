@@ -25,6 +25,7 @@ __all__ = ["MOST_CODES", "Boosted", "Pace", "boost"]
 
 FloatArray = NDArray[np.float64]
 Codes = NDArray[np.uint8]
+SURE = 1e-12  # of a class, at most this far from certain: one that weighs next to nothing has finite log-odds
 PART = 0.7  # of the rows, and of the features, that a tree sees
 
 
@@ -59,6 +60,8 @@ def boost(
     learns[held] = False
     learn = np.flatnonzero(learns).astype(np.int32)
     mean = float(np.average(y[learn], weights=weight[learn]))
+    if is_class:
+        mean = min(max(mean, SURE), 1.0 - SURE)
     start = float(np.log(mean / (1.0 - mean))) if is_class else mean
     n_used, most = max(1, int(np.ceil(PART * d))), 2 * pace.n_leaves - 1
     nodes, values = np.zeros((pace.most_trees, most, 3), np.int32), np.zeros((pace.most_trees, most))

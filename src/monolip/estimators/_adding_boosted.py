@@ -7,13 +7,14 @@ read that feature. Everything is decided on rows that members hold out anyway.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine.boosted_trees import Boosted, Pace
-from monolip.estimators._adding_forest import GAINED, Whole, can_learn
+from monolip.estimators._adding_forest import GAINED, TOO_FEW, Whole, can_learn
 from monolip.estimators._blending import Share, share_of
 from monolip.estimators._boosting import CodedRows, Effort, boostings
 from monolip.estimators._climber import Chosen, Climber
@@ -46,6 +47,7 @@ WORTH, WORTH_OF_GAINED = 0.005, 0.04
 MANY_FEATURES, SOME_FEATURES, NOT_FEW = 9, 5, 500
 WIDE, MOST_NUMBERS = 2**17, 2**20  # of a table: few rows that four boostings take too long for; that one learns from
 ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
+OFFSET = "trees={!r}, but boosted trees of two classes know of no offset; the model has none of them"
 SECONDS = 3e-9  # of a row, a feature and a tree
 
 
@@ -74,11 +76,14 @@ def blend_boosted(
     if wanted is True and not places:
         return Blended(whole._replace(told=(*whole.told, ALL_BOUNDED)))
     effort = _effort(len(target.y), places, recipe, promises, wanted, gained > GAINED)
-    if effort is None or target.offset is not None or not can_learn(target) or recipe.folds is None:
+    if effort is None or not can_learn(target):
         return found
+    if why := _unjudged(recipe, target, climbers):
+        new = wanted is True and why.format(wanted) not in whole.told
+        return Blended(whole._replace(told=(*whole.told, why.format(wanted)))) if new else found
     left, trees = Leftover.of(target), effort.pace.most_trees * effort.most_parts
     seconds = SECONDS * min(len(target.y), effort.most_rows) * len(places) * trees
-    if not left.can_be_judged() or recipe.coach.is_out_of_time(seconds, wanted=True):
+    if recipe.coach.is_out_of_time(seconds, wanted=True):
         return found
     with recipe.coach.interruptible():
         judges = [climber for climber in climbers if climber.holdout is not None]
@@ -86,13 +91,22 @@ def blend_boosted(
         assert network.inputs is not None
         most = min(effort.most_rows, MOST_NUMBERS // len(places))
         rows = _looked_at(len(left.y), [part.held for part in parts], most)
-        some = table if len(rows) == len(left.y) else table.take(rows)
-        columns = FreeColumns.of(some, network.inputs.columns, places, promises.missing)
-        coded = CodedRows(columns, promises.directions[places, 0])
+        columns = FreeColumns.of(
+            table, network.inputs.columns, places, promises.missing
+        )  # of all rows: what is missing
+        coded = CodedRows(replace(columns, numbers=columns.numbers[rows]), promises.directions[places, 0])
         few = 0.0 if recipe.has_many_rows else WORTH_OF_GAINED * gained
         least = 0.0 if wanted is True else WORTH + few
         found = _grown(whole, network, recipe, parts, rows, coded, left, target, effort, least)
     return found
+
+
+def _unjudged(recipe: Recipe, target: Target, climbers: Sequence[Climber]) -> str:
+    """Why boosted trees cannot be judged; "" where they can."""
+    if target.offset is not None:
+        return OFFSET
+    held = recipe.folds is not None and any(climber.holdout is not None for climber in climbers)
+    return "" if held and Leftover.of(target).can_be_judged() else TOO_FEW
 
 
 def _effort(
@@ -130,7 +144,8 @@ def _grown(
         share = share_of(left.at(np.concatenate(helds[: len(boosted)])), f, g)
         if effort is QUICK and share.gain <= 0.0:  # the first part alone says so, too
             return Blended(whole)
-    if not boosted or share.gain <= least:
+    sure = least == 0.0 or share.gain > share.error  # who asks for any gain takes the chance
+    if not boosted or share.gain <= least or share.of_loss <= 0.0 or not sure:
         return Blended(whole)
     added[np.concatenate(helds)] += share.share * (g - f)
     return _blended(whole._replace(added=added), network, coded.forest(boosted, target.scale), share, target)

@@ -24,6 +24,7 @@ from monolip.frozen import FrozenNetwork
 
 __all__ = [
     "GAINED",
+    "TOO_FEW",
     "TOO_MANY",
     "Whole",
     "add_forest",
@@ -40,7 +41,8 @@ GAINED = 0.05  # part of the loss that the path gained: where networks find litt
 # nothing is left for trees to find either
 NONE_FREE = "trees='free', but something is promised of every feature; the model has no trees"
 TOO_FEW = (
-    "trees={!r}, but too few rows were held out to judge trees by (16 at least, of each class); the model has none"
+    "trees={!r}, but too few rows were held out to judge trees by (16 at least, of each class; early_stopping=False "
+    "holds out none); the model has none"
 )
 TOO_MANY = "trees={!r}, but a stream of more rows than a fit reads whole ({}) has no trees; the model has none"
 COPIES = (

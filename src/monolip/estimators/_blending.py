@@ -25,11 +25,12 @@ STEPS = 8
 
 
 class Share(NamedTuple):
-    """share: of the trees; gain: part of the loss that rows held out gain by it, as a jury counts; of_loss: the same of
-    the plain loss."""
+    """share: of the trees. gain, error: part of the loss that rows held out gain by it, as a jury counts, and the
+    standard error of that. of_loss: the gain as a part of the plain loss."""
 
     share: float = 0.0
     gain: float = 0.0
+    error: float = 0.0
     of_loss: float = 0.0
 
 
@@ -41,13 +42,17 @@ def share_of(left: Leftover, f: FloatArray, g: FloatArray) -> Share:
     known, expected = 1.0 / max(error, 1e-9) ** 2, 1.0 / SPREAD**2
     share = float(np.clip((wanted * known + EXPECTED * expected) / (known + expected), 0.0, MOST))
     before, after = left.losses(f), left.losses(f + share * (g - f))
-    return Share(share, _gain(before, after, 1.0 if left.is_class else POWER), _gain(before, after, 1.0))
+    power = 1.0 if left.is_class else POWER
+    gain, error = _gained(left, before**power, after**power)
+    return Share(share, gain, error, _gained(left, before, after)[0])
 
 
-def _gain(before: FloatArray, after: FloatArray, power: float) -> float:
-    """Part of the losses, each raised to a power, that is gained."""
-    total = float((before**power).sum())
-    return 1.0 - float((after**power).sum()) / total if total > 0.0 else 0.0
+def _gained(left: Leftover, before: FloatArray, after: FloatArray) -> tuple[float, float]:
+    """Part of the losses that is gained, and its standard error."""
+    total, gain = float(before.sum()), left.of_groups(before - after)
+    if not total > 0.0 or len(gain) < 2:
+        return 0.0, np.inf
+    return float(gain.sum()) / total, float(np.std(gain, ddof=1) * np.sqrt(len(gain))) / total
 
 
 def _of_number(left: Leftover, f: FloatArray, d: FloatArray) -> tuple[float, float]:

@@ -19,7 +19,7 @@ __all__ = ["CodedRows", "Effort", "boostings"]
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
-LOOKED_AT = 4096  # rows, at least, whose numbers say where codes begin
+LOOKED_AT = 8192  # rows, at most, whose numbers say where codes begin
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,10 @@ class CodedRows:
         self.columns, self.directions = columns, directions.astype(np.int8)
         self._edges: list[FloatArray] = []
         self.codes = np.empty(columns.numbers.shape, np.uint8)
-        step = -(-len(columns.numbers) // LOOKED_AT)
+        n = len(columns.numbers)
+        some = slice(None) if n <= LOOKED_AT else np.random.default_rng(0).choice(n, LOOKED_AT, replace=False)
         for j, numbers in enumerate(columns.numbers.T):
-            edges = _edges(np.sort(numbers[::step]))
+            edges = _edges(np.sort(numbers[some]))
             self.codes[:, j] = np.searchsorted(edges, numbers, side="right")
             self._edges.append(edges)
 

@@ -16,6 +16,7 @@ FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
 SHARES = (0.25, 0.5, 0.75, 1.0)
 FLATTEST = 0.02  # curvature of the log-loss by which a residual is divided, at least: sure rows would count for all
+SURE = 1e-12  # of a class, at most this far from certain
 FEWEST_ROWS = 16  # of a class in all
 MOST_SAVED = 0.5  # part of the loss: what more trees are credited with at most
 DOUBT = 2.0  # standard errors: one part of few rows may be unlucky
@@ -75,6 +76,8 @@ class Leftover:
     def without_features(self) -> float:
         """The loss of the best constant."""
         mean = float(np.average(self.y, weights=self.weight))
+        if self.is_class:
+            mean = min(max(mean, SURE), 1.0 - SURE)
         return float(self.losses(np.full(len(self.y), np.log(mean / (1.0 - mean)) if self.is_class else mean)).sum())
 
     def gains(

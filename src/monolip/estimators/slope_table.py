@@ -82,9 +82,9 @@ class SlopeTable:
     def __getitem__(self, feature: str) -> tuple[float, float]:
         found = [row for row in self.rows if row.feature == feature and row.lower is not None]
         if not found:
-            jumps = any(row.feature == feature and "forest" in row.promise for row in self.rows)
+            jumps = any(row.feature == feature and "trees" in row.promise for row in self.rows)
             why = (
-                "a forest reads it, and it jumps"
+                "trees read it, and it jumps; fit with trees=False, or ask for a cap (max_slope) of it"
                 if jumps
                 else f"the features are {sorted({r.feature for r in self.rows})}"
             )
@@ -143,9 +143,9 @@ def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str], prove
     column, n = network.inputs.columns[j], network.n_outputs
     labels = [str(label) for label in network.link.labels or ()] if n > 1 else [""]
     if j in network.inputs.free:  # of one output
-        kind = "forest"
+        kind = "trees"
         if isinstance(column, CategoryColumn):
-            kind = "ordered category, forest" if column.ordered else "category, forest"
+            kind = "ordered category, trees" if column.ordered else "category, trees"
         return [SlopeRow(column.name, "", f"{promise_beside_trees(network, j)} ({kind})", None, None, None)]
     if isinstance(column, CategoryColumn):
         low, high = _box(network, j)

@@ -38,12 +38,16 @@ def plot_certificate(model: Any, *, axis: Any = None, max_rows: int = MAX_ROWS) 
     axis = one_axis(axis, 7.0, 1.1 + 0.34 * len(claims))
     seen: set[str] = set()
     sizes: list[float] = []
+    jumping = certificate.forest_features
     for place, claim in enumerate(claims):
         word = claim.promise
         label = None if word in seen else _WORDS.get(word, word)
         seen.add(word)
         if claim.lower is None or claim.upper is None:
-            axis.plot([0.0], [place], "D", color=_COLORS[word], markersize=5, label=label)
+            if claim.feature in jumping:  # nothing bounds how far it jumps: a line across, not a point
+                axis.axhline(place, color=_COLORS[word], linestyle=":", linewidth=1.2, label=label)
+            else:
+                axis.plot([0.0], [place], "D", color=_COLORS[word], markersize=5, label=label)
             continue
         width = ranges.get(claim.feature, 1.0)
         low, high = claim.lower * width, claim.upper * width
@@ -54,7 +58,6 @@ def plot_certificate(model: Any, *, axis: Any = None, max_rows: int = MAX_ROWS) 
     axis.set_ylim(len(claims) - 0.4, -0.6)  # the first feature on top
     axis.set_yticks(range(len(claims)), [_name(claim) for claim in claims])
     twin = axis.secondary_yaxis("right")
-    jumping = certificate.forest_features
     twin.set_yticks(range(len(claims)), [_interval(claim, claim.feature in jumping) for claim in claims])
     twin.spines["right"].set_visible(False)
     twin.tick_params(length=0)
@@ -101,5 +104,5 @@ def _name(claim: Claim) -> str:
 
 def _interval(claim: Claim, jumps: bool) -> str:
     if claim.lower is None or claim.upper is None:
-        return f"{claim.promise} (forest)" if jumps else claim.promise
+        return f"{claim.promise} (trees)" if jumps else claim.promise
     return interval_text(claim.lower, claim.upper)

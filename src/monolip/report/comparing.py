@@ -29,7 +29,7 @@ class Comparison:
     """scores: {model: {metric: (folds,)}}. seconds: {model: (folds,)}, of fits. missing: {model: how to install it}.
 
     constrained: whether trees had the same directions (with more than two classes they cannot name a class). forests:
-    folds in which monolip added trees over features without a promise.
+    folds in which monolip added trees beside the network.
     """
 
     scores: dict[str, dict[str, NDArray[np.float64]]]

@@ -105,7 +105,7 @@ def _refit(subject: Subject, changes: Mapping[str, Any], learn: Rows, ask: Rows)
     classes: NDArray[Any] | None = subject.model.classes_ if subject.labels else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PromiseWarning)  # told when the model itself was fitted
-        warnings.filterwarnings("ignore", message=".*forest")  # likewise, or told of a part of the rows
+        warnings.filterwarnings("ignore", message=".*(forest|trees=)")  # likewise, or told of a part of the rows
         model.fit(learn.X, learn.y if classes is None else classes[learn.y])
     if classes is None:
         return np.asarray(model.predict(ask.X))

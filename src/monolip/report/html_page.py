@@ -46,13 +46,16 @@ def summary_of(subject: Subject, headline: str, judgement: Judgement | None, ver
     members = len(subject.network.members)
     lead = (
         f"A network in convex form ({members} member{'s' if members > 1 else ''}) that predicts {what} from "
-        f"{len(subject.names)} features, with slopes that provably stay inside intervals."
+        f"{len(subject.names)} features"
     )
+    others = len(subject.names) - len(subject.jumping)
+    lead += ", with slopes that provably stay inside intervals." if others else "."
     if subject.jumping:
         directed = any(direction_of(subject, name) != "free" for name in subject.jumping)
+        read = f"{len(subject.jumping)} of them" if others else "all of them"
         lead += (
-            f" Beside it stands a forest of {subject.n_trees} trees over {len(subject.jumping)} of them, "
-            f"{'which have a direction at most' if directed else 'of which nothing is promised'}."
+            f" Beside it stand {subject.n_trees} trees over {read}, "
+            f"{'which have a direction at most, and no slope bounds' if directed else 'of which nothing is promised'}."
         )
     return tag("div", tag("h1", plain(headline)), tag("p", lead, class_="lead"), tag("ul", *items, class_="tiles"))
 

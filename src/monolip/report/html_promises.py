@@ -157,17 +157,18 @@ def _forest_note(subject: Subject) -> Html | str:
         return ""
     directed = [name for name in subject.jumping if direction_of(subject, name) != "free"]
     free = [name for name in subject.jumping if name not in directed]
-    words = f"Free (forest): {told_names(free)}. " if free else ""
+    words = f"Free (trees): {told_names(free)}. " if free else ""
     these = "these features" if not directed else told_names(subject.jumping)
     nothing = ", " if directed else ": nothing is promised of these features, "
     words += (
-        f"A forest of {subject.n_trees} trees reads {these} beside the network. Trees jump, so there is no slope to "
-        f"bound{nothing}and certified radii hold them fixed. "
+        f"{subject.n_trees} trees read {these} beside the network. They jump, so no slope bounds them{nothing}and "
+        "certified radii hold these features fixed (fit with trees=False for slopes and radii). "
     )
     if directed:
         words += f"Every tree keeps the direction of {told_names(directed)}, which is certified like any other. "
         words += f"Nothing is promised of {told_names(free)}. " if free else ""
-    words += "The trees read no other feature, so what is certified of the others holds for network and trees together."
+    if len(subject.jumping) < len(subject.names):
+        words += "They read no other feature, so what is certified of the others holds for network and trees together."
     return tag("p", words, class_="note", id="forest-note")
 
 

@@ -65,7 +65,10 @@ def robustness_section(subject: Subject, n_rows: int, is_held_out: bool) -> Html
 
 def _held_words(subject: Subject) -> str:
     """By name, why some features do not move."""
-    return f"What a forest reads may jump however little it moves, and is taken as it is: {subject.told_jumping}."
+    return (
+        "What trees read may jump however little it moves, and is taken as it is (fit with trees=False for radii): "
+        f"{subject.told_jumping}."
+    )
 
 
 def _certified(subject: Subject, spread: dict[str, float], n_rows: int, is_held_out: bool) -> list[Html]:
@@ -92,7 +95,7 @@ def _certified(subject: Subject, spread: dict[str, float], n_rows: int, is_held_
         words += " The model may have learned from these rows: where the curve begins is no measure of its accuracy."
     if found.held:
         words += f" Held fixed: {', '.join(plain(name, 40) for name in found.held[:12])}."
-    words += " What a forest reads may jump however little it moves." if subject.jumping else ""
+    words += " What trees read may jump however little it moves." if subject.jumping else ""
     keys = legend(("ours", "proved row by row"), ("second", "from the slope table alone"), ("ideal", "nothing moved"))
     figure = tag("figure", tag("figcaption", what.capitalize()), _radius_chart(curves, right, what), keys)
     return [tag("p", words), tag("div", figure, _share_table(found, right, what), class_="charts")]

@@ -83,7 +83,7 @@ def _panel(axis: Any, network: FrozenNetwork, table: RawTable, j: int, output: i
     is_category = isinstance(column, CategoryColumn)
     x = np.arange(len(shape.points)) if is_category else shape.points
     low, high = _limits(shape)
-    jumps = " (forest)" if j in network.inputs.free else ""
+    jumps = " (trees)" if j in network.inputs.free else ""
     if isinstance(column, CategoryColumn):
         axis.set_title("category" + (", ordered" if column.ordered else "") + jumps, fontsize=9)
     elif column.name in proved:
