@@ -38,7 +38,7 @@ def test_the_page_names_what_trees_read_and_why_it_is_free(kind):
     assert "Free (trees): sugar, city. 12 trees read these features beside the network." in words
     assert f"sugar free (trees) free {DASH}" in words
     assert f"city free (category, trees) free {DASH}" in words
-    assert "Features that the forest reads jump, and have none." in words
+    assert "What trees read jumps, and has no cone." in words
     hints = page(kind).read_text(encoding="utf-8")
     assert re.search(r'id="hint-1">Free: trees read this, and [^<]* may jump either way\.</p>', hints)
     assert Certificate(island(page(kind), "certificate")).check().startswith("PROVED")

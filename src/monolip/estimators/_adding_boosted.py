@@ -42,9 +42,9 @@ FEW_ROWS, MANY_ROWS, QUICK = (
 # Part of the loss that makes up for slope bounds nobody asked for; and of what networks of few rows gained: those are
 # judged one by one, before they learn from all rows, and gain the more by both the more there is to learn.
 WORTH, WORTH_OF_GAINED = 0.005, 0.04
-# Of fewer features an additive function of bins has what few small trees find; where few rows did not end in noise,
-# some are enough, and any number of rows.
-MANY_FEATURES, SOME_FEATURES, NOT_FEW = 9, 5, 500
+# A quick look. Of fewer features an additive function of bins has what few small trees find, and of more rows networks
+# would have found it; where few rows did not end in noise, some features are enough, and any number of rows.
+MANY_FEATURES, SOME_FEATURES, LOOKED_AT = 9, 5, range(500, 2**13)
 WIDE, MOST_NUMBERS = 2**17, 2**20  # of a table: few rows that four boostings take too long for; that one learns from
 ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
 OFFSET = "trees={!r}, but boosted trees of two classes know of no offset; the model has none of them"
@@ -120,7 +120,7 @@ def _effort(
     if wanted != "auto" or not places or not promises.directions.any():
         return None
     enough = SOME_FEATURES if not recipe.has_many_rows and recipe.climbed >= 2 else MANY_FEATURES
-    look = len(places) >= enough and (enough == SOME_FEATURES or n >= NOT_FEW)
+    look = len(places) >= enough and (enough == SOME_FEATURES or n in LOOKED_AT)
     return thorough if gained else QUICK if look else None
 
 
