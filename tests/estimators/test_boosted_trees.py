@@ -177,7 +177,6 @@ def test_weights_count_and_offsets_leave_them_out(rng):
 def test_what_is_missing_has_its_place_among_the_steps(missing, rng):
     X, y = steps(rng)
     X.loc[::5, "a"] = np.nan
-    y = y + (np.where(X.a.isna(), 0.0, 0.0))
     model = regressor(missing={"a": missing}).fit(X, y)
     assert "a" in model.tree_features_
     grid = pd.concat([X.iloc[[3]]] * 50, ignore_index=True).assign(a=np.linspace(-2, 3, 50))
@@ -296,13 +295,15 @@ def test_the_share_stays_where_a_blend_is_one(rng):
 
 def test_rows_of_one_group_tell_once(rng):
     f, noise = rng.normal(size=40), rng.normal(size=40)
-    y, g = f + noise, f + noise
-    alone = share_of(leftover(np.repeat(y, 25)), np.repeat(f, 25), np.repeat(g + 0.5 * rng.normal(size=40), 25))
-    grouped = share_of(
-        leftover(np.repeat(y, 25), groups=np.repeat(np.arange(40), 25)), np.repeat(f, 25), np.repeat(g, 25)
-    )
-    assert grouped.share <= MOST
-    assert alone.share > EXPECTED
+    y, g = f + 0.7 * noise + rng.normal(size=40), f + noise  # more than EXPECTED is wanted
+    once = share_of(leftover(y), f, g)
+    many, many_f, many_g = (np.repeat(part, 25) for part in (y, f, g))
+    grouped = share_of(leftover(many, groups=np.repeat(np.arange(40), 25)), many_f, many_g)
+    apart = share_of(leftover(many), many_f, many_g)
+    assert grouped.share == pytest.approx(once.share)
+    assert grouped.error == pytest.approx(once.error)
+    assert apart.error < 0.3 * once.error
+    assert abs(apart.share - EXPECTED) > 1.02 * abs(once.share - EXPECTED)
 
 
 # codes ---------------------------------------------------------------------------------------------------------------

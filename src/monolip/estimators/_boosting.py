@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine.boosted_trees import MOST_CODES, Boosted, Pace, boost
-from monolip.estimators._forest import between
+from monolip.estimators._forest import between, planted
 from monolip.estimators._free_columns import FreeColumns
 from monolip.estimators._leftover import Leftover
 from monolip.free_forest import FreeForest
@@ -51,14 +51,11 @@ class CodedRows:
     def forest(self, boosted: Sequence[Boosted], factor: float) -> FreeForest:
         """The mean of these sums of trees, times a factor."""
         trees = [tree for one in boosted for tree in one.trees]
-        roots = np.cumsum([0, *(len(tree.feature) for tree in trees)])
-        feature, code, child, value = (np.concatenate(parts) for parts in zip(*trees, strict=True))
-        starts = np.cumsum([0, *map(len, self._edges)])
-        inner, edges = feature >= 0, np.concatenate([*self._edges, [0.0]])
-        threshold = np.where(inner, edges[np.where(inner, starts[np.maximum(feature, 0)] + code - 1, 0)], 0.0)
-        children = np.where(inner, child + np.repeat(roots[:-1], np.diff(roots)), 0).astype(np.int64)
-        rest = (feature.astype(np.int64), threshold, children, value * (factor / len(boosted)), roots[:-1])
-        return FreeForest(self.columns.places, self.columns.stands, *rest)
+        lower = [
+            np.append(0.0, edges) for edges in self._edges
+        ]  # where a code begins; nobody asks where the first does
+        starts = np.cumsum([0, *map(len, lower)])
+        return planted(self.columns, trees, np.concatenate(lower), starts, factor / len(boosted))
 
 
 def _edges(numbers: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from monolip.engine.extra_trees import Tree, grow_trees, sum_of_trees
 from monolip.estimators._free_columns import FreeColumns
 from monolip.free_forest import LEAF, FreeForest
 
-__all__ = ["FreeRows", "Growth", "between", "halves", "joined"]
+__all__ = ["FreeRows", "Growth", "between", "halves", "joined", "planted"]
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -65,15 +65,23 @@ class FreeRows:
     def forest(self, trees: Sequence[Tree], factor: float) -> FreeForest:
         """The mean of trees that were grown on ranks, times a factor."""
         _, before, starts = self._ranked
-        roots = np.cumsum([0, *(len(tree.feature) for tree in trees)])
-        feature, cut, child, value = (np.concatenate(parts) for parts in zip(*trees, strict=True))
-        inner = feature >= 0
-        threshold = np.where(inner, before[starts[np.maximum(feature, 0)] + cut], 0.0)
-        within = np.repeat(roots[:-1], np.diff(roots))
-        children = np.where(inner, child + within, 0).astype(np.int64)
-        values, columns = value * (factor / len(trees)), self.columns
-        rest = (feature.astype(np.int64), threshold, children, values, roots[:-1])
-        return FreeForest(columns.places, columns.stands, *rest)
+        return planted(self.columns, trees, before, starts, factor / len(trees))
+
+
+def planted(
+    columns: FreeColumns, trees: Sequence[Tree], numbers: FloatArray, starts: NDArray[np.int64], factor: float
+) -> FreeForest:
+    """The sum of trees that were grown on ranks or codes, times a factor.
+
+    numbers: what a threshold of each rank or code stands for, one column after the other; starts: where each begins.
+    """
+    roots = np.cumsum([0, *(len(tree.feature) for tree in trees)])
+    feature, cut, child, value = (np.concatenate(parts) for parts in zip(*trees, strict=True))
+    inner = feature >= 0
+    threshold = np.where(inner, numbers[starts[np.maximum(feature, 0)] + cut], 0.0)
+    children = np.where(inner, child + np.repeat(roots[:-1], np.diff(roots)), 0).astype(np.int64)
+    rest = (feature.astype(np.int64), threshold, children, value * factor, roots[:-1])
+    return FreeForest(columns.places, columns.stands, *rest)
 
 
 def between(before: FloatArray, after: FloatArray) -> FloatArray:
