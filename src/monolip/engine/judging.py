@@ -68,6 +68,11 @@ class JudgedRows:
         """Of rows and first-layer weights: (rows, units)."""
         return np.asarray(self._x @ network.weights[0].T.astype(self._x.dtype))
 
+    def flat(self, f: FloatArray) -> FloatArray:
+        """Outputs of the constant that is the mean of these, offsets left as they are."""
+        offsets = self._with_offsets(np.zeros_like(f))
+        return np.asarray(np.mean(f - offsets, axis=0) + offsets)
+
     def _with_offsets(self, z: FloatArray) -> FloatArray:
         data = self.problem.data
         if not len(data.offset):

@@ -204,7 +204,7 @@ def make_recipe(
         folds,
         rungs,
         penalty,
-        n_members=settings.n_members or (MEMBERS if n >= MANY_ROWS else MORE_MEMBERS),
+        n_members=settings.n_members or (MORE_MEMBERS if n < MANY_ROWS else MEMBERS if folds is None else 1),
         most_members=settings.n_members or MORE_MEMBERS,
         coach=coach,
         unearned=unearned,

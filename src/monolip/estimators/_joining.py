@@ -1,5 +1,7 @@
 """Members that come after those that began: some join them on their way, others follow them in the end.
 
+    partner   many rows are explored by one member, whom another joins where there is something to gain; both hold out
+              the same rows, so that their average is judged from then on
     join      two that disagree much after three rungs are joined by others, who climb as far as they did and judge with
               them; the jury hears all of them from the start again
     follow    where two disagree in the end, or more members were asked for than decide, others go as far as was chosen:
@@ -13,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from monolip.estimators._climber import Chosen, Climber
+from monolip.estimators._starts import put_at_start
 
 if TYPE_CHECKING:
     from monolip.estimators._recipe import Recipe
@@ -20,21 +23,40 @@ if TYPE_CHECKING:
 __all__ = ["followers", "is_divided", "join"]
 
 DISAGREE = 3  # rungs after which two members are compared
+EXPLAINED = 0.05  # part of a constant's loss: one member whose start explains less has a partner at once
+GAINS = 0.03  # part of the loss: one that gained this much has a partner from then on
 APART, DIVIDED = 0.015, 0.03  # part of the loss that their average saves, if two more join them; follow in the end
 PATIENT = 4.0  # times as long as so far: less time left, and nobody joins
 
 
 def join(recipe: Recipe) -> None:
-    """After three rungs, members that disagree much are joined by others, who climb as far as they did; then all of
-    them judge."""
-    if recipe.climbed != DISAGREE or not _may_be_more(recipe):
+    """One member that needs a partner is joined by it, and after three rungs two that disagree much by others; they
+    climb as far as those did, and then all of them judge."""
+    if _may_be_more(recipe) and recipe.n_members == 1 and _needs_partner(recipe) and _has_time(recipe):
+        _join_all(recipe, 2)
+        disagreeing = recipe.climbed >= DISAGREE
+    else:
+        disagreeing = recipe.climbed == DISAGREE
+    if not disagreeing or not _may_be_more(recipe) or recipe.n_members == 1:
         return
-    if recipe.jury.disagreement(recipe.probes) < APART or not _has_time(recipe):
-        return
-    before, recipe.n_members = recipe.n_members, recipe.most_members
+    if recipe.jury.disagreement(recipe.probes) >= APART and _has_time(recipe):
+        _join_all(recipe, recipe.most_members)
+
+
+def _needs_partner(recipe: Recipe) -> bool:
+    """At the start, where that explains next to nothing: what there is to learn is easily missed. Later, where networks
+    gain: averaging is worth something there."""
+    if recipe.climbed == 0:
+        return recipe.jury.explained(recipe.probes[0]) < EXPLAINED
+    return recipe.climbed >= DISAGREE and recipe.jury.gained_much(recipe.climbed, GAINS)
+
+
+def _join_all(recipe: Recipe, n_members: int) -> None:
+    """So many members there are then."""
+    before, climbed, recipe.n_members = recipe.n_members, recipe.climbed, n_members
     with recipe.coach.interruptible():
-        joining = recipe.start(range(before, recipe.n_members), judged=True)[0]
-        for number in range(DISAGREE):
+        joining = [_partner(recipe)] if before == 1 else recipe.start(range(before, n_members), judged=True)[0]
+        for number in range(climbed):
             recipe.train(joining, number)
     if recipe.coach.is_out_of_time(wanted=True):
         recipe.n_members = before  # who came only part of the way would spoil the others
@@ -42,13 +64,21 @@ def join(recipe: Recipe) -> None:
     recipe.probes, jury = recipe.probes + joining, recipe.jury
     del recipe.jury  # another one for so many members
     recipe.jury.succeed(jury)
-    for rung in range(DISAGREE + 1):
+    for rung in range(climbed + 1):
         recipe.jury.hear(recipe.probes, rung)
+
+
+def _partner(recipe: Recipe) -> Climber:
+    """A second member, at the first one's start and with its rows."""
+    first = recipe.probes[0]
+    second = Climber(1, first.index, first.holdout, first.anchored)
+    put_at_start(second, recipe.problem, first.anchored.start, recipe.used)
+    return second
 
 
 def is_divided(recipe: Recipe, chosen: Chosen) -> bool:
     """Whether members disagree so much in the end that others are to follow them."""
-    if not _may_be_more(recipe) or chosen.rung == 0:
+    if not _may_be_more(recipe) or chosen.rung == 0 or recipe.n_members == 1:
         return False
     return recipe.jury.disagreement(recipe.probes, chosen.rung) > DIVIDED and _has_time(recipe)
 

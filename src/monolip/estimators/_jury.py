@@ -109,6 +109,12 @@ class Jury:
         weight = self._judged(climber).weight
         return float(weight @ self._loss(climber, self.outputs(climber, rung)) / weight.sum())
 
+    def explained(self, climber: Climber) -> float:
+        """Part of the loss that a member's start saves over its own mean, on the rows the member holds out."""
+        rows, f = self._judged(climber), self.outputs(climber, 0)
+        both = [float(rows.weight @ self._loss(climber, outputs)) for outputs in (f, rows.flat(f))]
+        return 1.0 - both[0] / both[1] if both[1] else 0.0
+
     def gained_much(self, rung: int, much: float = MUCH) -> bool:
         """Whether the start is left far behind after a rung."""
         return self.curve[0] - self.curve[rung] > much * abs(self.curve[0])
