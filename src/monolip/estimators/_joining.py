@@ -24,7 +24,7 @@ __all__ = ["followers", "is_divided", "join"]
 
 DISAGREE = 3  # rungs after which two members are compared
 EXPLAINED = 0.05  # part of a constant's loss: one member whose start explains less has a partner at once
-GAINS = 0.03  # part of the loss: one that gained this much has a partner from then on
+GAINS = 0.01  # part of the loss: one that gained this much has a partner from then on
 APART, DIVIDED = 0.015, 0.03  # part of the loss that their average saves, if two more join them; follow in the end
 PATIENT = 4.0  # times as long as so far: less time left, and nobody joins
 
