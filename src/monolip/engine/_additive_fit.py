@@ -1,8 +1,11 @@
-r"""How an additive start is found: bounded ridge regression, from the strongest penalty to the weakest.
+r"""How additive starts are found: bounded ridge regression, from the strongest penalty to the weakest.
 
     least squares    one Gram matrix for all strengths; robust losses likewise, of a target whose far values are cut
                      off, with a quantile for a constant
     other losses     Newton steps, each a least-squares problem, whose Gram matrix serves two strengths
+    several starts   of the same rows but a few, which each leaves out, have one Gram matrix, that of all rows less that
+                     of the few. Newton steps of all of them are made under the curvature of the first one's start:
+                     where a step leads is theirs, only how fast it gets there is not
 
 Each is solved by coordinate descent on the Gram matrix, which keeps every bound exactly, going on from the last. A step
 that leads far and would make things worse is halved, and a lone weak penalty is come to from stronger ones: where one
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +27,9 @@ from monolip.engine._newton import CURVED, Curved, within_reach
 __all__ = ["LARGEST", "AdditiveFit"]
 
 FloatArray = NDArray[np.float64]
-Normal = tuple[FloatArray, FloatArray, FloatArray, float]  # Gram matrix, moments, means of the columns, mean of z
+Rows = NDArray[np.int64]
+Normal = tuple[NDArray[Any], FloatArray, FloatArray, float]  # Gram matrix, moments, means of the columns, mean of z
+Found = list[tuple[FloatArray, float]]  # slopes and constant of each start
 
 FIRST_STEPS = 2  # before the first strength's own
 SERVES = 2  # strengths that one Newton step serves: neighbours have nearly the same curvature
@@ -35,102 +40,158 @@ NOISE = 1e-6  # part of the loss that sums in single precision do not tell
 LARGEST = 5.0  # of a standardised target under a robust loss: the start is a least-squares fit there
 
 
+class _Start:
+    """Where one start stands. without: rows it leaves out, whose weight is zero here."""
+
+    def __init__(
+        self, without: Rows, y: FloatArray, weight: FloatArray, offset: FloatArray, w: FloatArray, loss: str
+    ) -> None:
+        self.without, self.y, self.weight, self.w = without, y, weight, w
+        kept = slice(None)
+        if len(without):
+            kept, self.weight = np.delete(np.arange(len(y)), without), weight.copy()
+            self.weight[without] = 0.0
+        self.kept: slice | Rows = kept
+        mine = y[kept], weight[kept], offset[kept]
+        self.constant = _first_constant(loss, *mine) if loss in CURVED else 0.0
+        self.tolerance = 1e-4 * math.sqrt(len(mine[0]))
+        if loss in ("absolute", "huber", "pinball"):
+            middle = float(np.median(mine[0] - mine[2]))
+            self.y = np.clip(y - offset, middle - LARGEST, middle + LARGEST) + offset
+
+
+class _Curvature(NamedTuple):
+    """Of all rows: (n,) weights times curvature; (n,) curvature; (n, d) centred columns times the root of the former;
+    their Gram matrix and (d,) means."""
+
+    weight: FloatArray
+    curve: FloatArray | float
+    scaled: NDArray[Any]
+    gram: NDArray[Any]
+    mean: FloatArray
+
+
 class AdditiveFit:
     """Where the iteration stands; each Newton step solves a weighted least-squares problem."""
 
     def __init__(
         self, x: NDArray[Any], y: FloatArray, weight: FloatArray, offset: FloatArray, lower: FloatArray,
-        upper: FloatArray, loss: str, parameter: float,
+        upper: FloatArray, loss: str, parameter: float, without: Sequence[Rows] = (np.empty(0, np.int64),),
     ) -> None:  # fmt: skip
-        self.x, self.y, self.weight, self.offset = x, y, weight, offset
+        """without: rows that each of the starts leaves out."""
+        self.x, self.weight, self.offset = x, weight, offset
         # the Gram matrix is made of scaled columns: a second copy only where x is looked at again
         self.scaled = x if loss == "squared" else np.empty_like(x)
         self.lower, self.upper, self.loss, self.parameter = lower, upper, loss, parameter
-        self.w = np.minimum(np.maximum(lower, 0.0), upper)
-        self.constant = _first_constant(loss, y, weight, offset) if loss in CURVED else 0.0
-        self.tolerance = 1e-4 * math.sqrt(len(y))
-        if loss in ("absolute", "huber", "pinball"):
-            middle = float(np.median(y - offset))
-            self.y = np.clip(y - offset, middle - LARGEST, middle + LARGEST) + offset
+        flat = np.minimum(np.maximum(lower, 0.0), upper)
+        self.starts = [_Start(rows, y, weight, offset, flat.copy(), loss) for rows in without]
 
-    def path(self, strengths: Sequence[float], penalty: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-        """Slopes and constant for each strength, going on from those of the one before."""
+    def path(self, strengths: Sequence[float], penalty: FloatArray) -> Iterator[Found]:
+        """Of every start, slopes and constant for each strength, going on from those of the one before."""
         curved = CURVED.get(self.loss)
         if curved is None:
             yield from self._least_squares(np.array(strengths), penalty)
             return
         first, self.reach = max(STRONGEST, strengths[0]), np.maximum(self.x.max(axis=0), -self.x.min(axis=0))
         for _ in range(FIRST_STEPS):
-            self._step(curved, self._around(curved), first * penalty)
+            self._steps(curved, self._around(curved), first * penalty)
         while first > STRIDE * strengths[0]:
             first /= STRIDE
-            self._step(curved, self._around(curved), first * penalty)
+            self._steps(curved, self._around(curved), first * penalty)
         for number, strength in enumerate(strengths):
             if number % SERVES == 0:
-                normal = self._around(curved)
-            self._step(curved, normal, strength * penalty)
-            yield self.w, self.constant
+                normals = self._around(curved)
+            self._steps(curved, normals, strength * penalty)
+            yield [(start.w.copy(), start.constant) for start in self.starts]
 
-    def _around(self, curved: Curved) -> Normal:
-        """The least-squares problem of a Newton step from here."""
-        linear = self._linear(self.w, self.constant)
-        slope, curve = curved.derivatives(linear + self.offset, self.y, self.parameter)
-        return self._normal(self.weight * curve, linear - slope / curve)
+    def _around(self, curved: Curved) -> list[Normal]:
+        """The least-squares problems of Newton steps from here."""
+        linear = [self._linear(start.w, start.constant) for start in self.starts]
+        slope, curve = curved.derivatives(linear[0] + self.offset, self.starts[0].y, self.parameter)
+        common, found = self._curvature(self.weight * curve, curve), []
+        for start, f in zip(self.starts, linear, strict=True):
+            if f is not linear[0]:
+                slope, _ = curved.derivatives(f + self.offset, start.y, self.parameter)
+            found.append(self._normal(common, start, f - slope / curve))
+        return found
 
-    def _step(self, curved: Curved, normal: Normal, penalty: FloatArray) -> None:
+    def _steps(self, curved: Curved, normals: Sequence[Normal], penalty: FloatArray) -> None:
+        for start, normal in zip(self.starts, normals, strict=True):
+            self._step(curved, start, normal, penalty)
+
+    def _step(self, curved: Curved, start: _Start, normal: Normal, penalty: FloatArray) -> None:
         """To the solution of a least-squares problem, or only part of the way where things would be worse there."""
         gram, moment, mean, middle = normal
-        old, constant = self.w.copy(), self.constant
-        descend(gram, moment, penalty, self.lower, self.upper, self.w, self.tolerance)
-        self.constant = middle - float(mean @ self.w)
-        if np.abs(self.w - old) @ self.reach + abs(self.constant - constant) <= NEAR:
+        old, constant = start.w.copy(), start.constant
+        descend(gram, moment, penalty, self.lower, self.upper, start.w, start.tolerance)
+        start.constant = middle - float(mean @ start.w)
+        if np.abs(start.w - old) @ self.reach + abs(start.constant - constant) <= NEAR:
             return
-        new, last = self.w.copy(), self.constant
+        new, last = start.w.copy(), start.constant
         change = self._linear(new - old, last - constant)
         if max(change.max(), -change.min()) <= NEAR:
             return
         here = self._linear(old, constant)
-        before, part = self._cost(curved, here, old, penalty), 1.0
+        before, part = self._cost(curved, start, here, old, penalty), 1.0
         for _ in range(HALVINGS):
-            self.w[:] = np.minimum(np.maximum(old + part * (new - old), self.lower), self.upper)
-            self.constant = constant + part * (last - constant)
-            if self._cost(curved, here + part * change, self.w, penalty) <= before + NOISE * abs(before):
+            start.w[:] = np.minimum(np.maximum(old + part * (new - old), self.lower), self.upper)
+            start.constant = constant + part * (last - constant)
+            if self._cost(curved, start, here + part * change, start.w, penalty) <= before + NOISE * abs(before):
                 return
             part /= 2
-        self.w[:], self.constant = old, constant
+        start.w[:], start.constant = old, constant
 
-    def _cost(self, curved: Curved, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
+    def _cost(self, curved: Curved, start: _Start, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
         """What is minimised."""
-        losses = curved.values(f + self.offset, self.y, self.parameter)
-        return float(self.weight @ losses + (penalty * w) @ w / 2)
+        losses = curved.values(f + self.offset, start.y, self.parameter)
+        return float(start.weight @ losses + (penalty * w) @ w / 2)
 
-    def _least_squares(self, strengths: FloatArray, penalty: FloatArray) -> Iterator[tuple[FloatArray, float]]:
+    def _least_squares(self, strengths: FloatArray, penalty: FloatArray) -> Iterator[Found]:
         """The Gram matrix is made once; under a robust loss the constant is a quantile of what is left over."""
-        gram, moment, mean, middle = self._normal(self.weight, self.y - self.offset)
-        found = np.empty((len(strengths), len(self.w)))
-        descend_all(gram, moment, strengths, penalty, self.lower, self.upper, self.w, self.tolerance, found)
-        for self.w in found:
-            self.constant = middle - float(mean @ self.w)
-            if self.loss in ("absolute", "huber", "pinball"):
-                share = self.parameter if self.loss == "pinball" else 0.5
-                rest = self.y - self.offset - (self._linear(self.w, self.constant) - self.constant)
-                self.constant = float(np.quantile(rest, share))
-            yield self.w, self.constant
+        common = self._curvature(self.weight, 1.0)
+        normals = [self._normal(common, start, start.y - self.offset) for start in self.starts]
+        if self.scaled is self.x:
+            self.x = self.scaled = self.scaled[:0].copy()  # given back: it was all of it
+        del common
+        every = np.empty((len(self.starts), len(strengths), len(self.lower)))
+        for start, found, (gram, moment, _, _) in zip(self.starts, every, normals, strict=True):
+            descend_all(gram, moment, strengths, penalty, self.lower, self.upper, start.w, start.tolerance, found)
+        for k in range(len(strengths)):
+            pairs = zip(self.starts, normals, every[:, k], strict=True)
+            yield [(w, self._constant(start, w, middle - float(mean @ w))) for start, (_, _, mean, middle), w in pairs]
+
+    def _constant(self, start: _Start, w: FloatArray, mean: float) -> float:
+        """Of least squares the mean of what slopes leave over, of robust losses a quantile."""
+        if self.loss not in ("absolute", "huber", "pinball"):
+            return mean
+        share = self.parameter if self.loss == "pinball" else 0.5
+        rest = start.y - self.offset - (self._linear(w, mean) - mean)
+        return float(np.quantile(rest[start.kept], share))
 
     def _linear(self, w: FloatArray, constant: float) -> FloatArray:
         return np.asarray(self.x @ w.astype(self.x.dtype), np.float64) + constant
 
-    def _normal(self, weight: FloatArray, z: FloatArray) -> Normal:
-        """Gram matrix and moments of centred columns: (d, d), (d,), means (d,), mean of z."""
-        share = weight / weight.sum()
-        mean, middle = np.asarray(share.astype(self.x.dtype) @ self.x, np.float64), float(share @ z)
-        root, scaled = np.sqrt(weight), self.scaled
-        scale_columns(self.x, mean.astype(self.x.dtype), root.astype(self.x.dtype), scaled)
-        moment = (root * (z - middle)).astype(self.x.dtype) @ scaled
-        gram = scaled.T @ scaled
-        if scaled is self.x:
-            self.x = self.scaled = scaled = scaled[:0].copy()  # given back: it was all of it
-        return gram.astype(np.float64), moment.astype(np.float64), mean, middle
+    def _curvature(self, weight: FloatArray, curve: FloatArray | float) -> _Curvature:
+        """Of all rows, whoever leaves some of them out."""
+        mean, dtype, scaled = self._mean(weight / weight.sum()), self.x.dtype, self.scaled
+        scale_columns(self.x, mean.astype(dtype), np.sqrt(weight).astype(dtype), scaled)
+        return _Curvature(weight, curve, scaled, scaled.T @ scaled, mean)
+
+    def _normal(self, common: _Curvature, start: _Start, z: FloatArray) -> Normal:
+        """Gram matrix and moments of centred columns of a start's rows: (d, d), (d,), means (d,), mean of z."""
+        weight, gram, mean, dtype = start.weight * common.curve, common.gram, common.mean, common.scaled.dtype
+        total = weight.sum()
+        middle = float(weight / total @ z)
+        moment = (np.sqrt(weight) * (z - middle)).astype(dtype) @ common.scaled
+        if len(start.without):  # without them the mean is another one, too
+            few = common.scaled[start.without]
+            apart = -(np.sqrt(common.weight[start.without]).astype(dtype) @ few).astype(np.float64) / total
+            gram = gram - few.T @ few - np.outer(apart, (total * apart)).astype(dtype)
+            mean = mean + apart
+        return gram, moment.astype(np.float64), mean, middle
+
+    def _mean(self, share: FloatArray) -> FloatArray:
+        return np.asarray(share.astype(self.x.dtype) @ self.x, np.float64)
 
 
 def _first_constant(loss: str, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:

@@ -13,7 +13,9 @@ __all__ = ["descend", "descend_all", "scale_columns"]
 
 FloatArray = NDArray[np.float64]
 
+
 SWEEPS = 100
+SMALL = 0.5  # part of the tolerance: a step below that is not made, as it costs as much as a large one
 
 
 @compiled()
@@ -42,9 +44,10 @@ def descend(
             if curve > 0.0:
                 new = min(max((rest[j] + gram[j, j] * w[j]) / curve, lower[j]), upper[j])
                 change = new - w[j]
-                if change != 0.0:
+                size = abs(change) * np.sqrt(curve)
+                if size > SMALL * tolerance:
                     w[j] = new
-                    largest = max(largest, abs(change) * np.sqrt(curve))
+                    largest = max(largest, size)
                     for k in range(w.size):
                         rest[k] -= gram[j, k] * change
         if largest < tolerance:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine.additive import Additive, fit_additive, row_losses_of
+from monolip.engine.additive import Additive, fit_additives, row_losses_of
 from monolip.engine.anchored import Anchored
 from monolip.engine.problem import Problem
 from monolip.estimators._climber import Climber, Used, plainest
@@ -29,18 +29,17 @@ def start_members(
     rows: of every member, those it learns from and those it holds out. used: by networks; None: everything.
     """
     climbers = [Climber(m, *r, Anchored(problem, None, r[0])) for m, r in zip(members, rows, strict=True)]
-    starts: list[list[Additive]] = []
-    for at, climber in enumerate(climbers):
-        same = at > 0 and climber.index is climbers[at - 1].index
-        starts.append(starts[-1] if same else fit_additive(problem, climber.index, penalty, tried))
+    hands = list({id(climber.index): climber.index for climber in climbers}.values())  # two by two may have the same
+    found = dict(zip(map(id, hands), fit_additives(problem, hands, penalty, tried), strict=True)) if hands else {}
+    starts = [found[id(climber.index)] for climber in climbers]
     if not starts or not all(starts):
         return climbers, None
     at = len(tried) // 2
     if judged and len(tried) > 1:
         pairs = zip(climbers, starts, strict=True)
-        at = plainest([row_losses_of(found, problem, climber.judged_on) for climber, found in pairs], tried)
-    for climber, found in zip(climbers, starts, strict=True):
-        put_at_start(climber, problem, found[at], used)
+        at = plainest([row_losses_of(one, problem, climber.judged_on) for climber, one in pairs], tried)
+    for climber, one in zip(climbers, starts, strict=True):
+        put_at_start(climber, problem, one[at], used)
     return climbers, tried[at]
 
 
