@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize
 
-from monolip.engine.additive import Additive, fit_additive
+from monolip.engine.additive import Additive, fit_additive, fit_additives
 from monolip.engine.anchored import Anchored
 from monolip.engine.architecture import Architecture
 from monolip.engine.judging import mean_loss, outputs_of
@@ -130,3 +130,68 @@ def test_a_rare_class_and_a_weak_penalty_do_not_throw_newton_off(loss, strength)
     constant = Additive(np.zeros(4), float(np.log(mean / (1 - mean) if loss == "logistic" else mean)))
     assert alone.loss(learn, rows) < 0.8 * constant.loss(learn, rows)
     assert alone.loss(learn, rows) == pytest.approx(after_others.loss(learn, rows), rel=0.02)
+
+
+LOSSES = ["squared", "logistic", "poisson", "absolute"]
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson", "tweedie"])
+def test_several_starts_at_once_are_as_good_as_one_by_one(loss, rng):
+    """Each leaves out other rows; what they share is how a step is found, not where it leads."""
+    x, y = table(rng, loss, 400)
+    learn, strengths = problem(x, y, loss), [300.0, 30.0, 3.0]
+    rows = [np.flatnonzero(np.arange(400) % 8 != fold) for fold in range(4)] + [np.arange(400)]
+
+    def cost(start, given, strength):
+        return start.loss(learn, given) * len(given) + strength / 2 * float(PENALTY @ start.slopes**2)
+
+    for mine, given in zip(fit_additives(learn, rows, PENALTY, strengths), rows, strict=True):
+        alone = fit_additive(learn, given, PENALTY, strengths)
+        for strength, one, other in zip(strengths, mine, alone, strict=True):
+            least = cost(fit_additive(learn, given, PENALTY, [strength] * 12)[-1], given, strength)
+            assert ((one.slopes >= LOWER) & (one.slopes <= UPPER)).all()
+            too_much, allowed = cost(one, given, strength) - least, cost(other, given, strength) - least
+            assert too_much <= 1.5 * allowed + 3e-4 * abs(least)
+
+
+def test_robust_starts_at_once_have_quantiles_of_their_own_rows(rng):
+    x, y = table(rng, "absolute", 400)
+    learn, rows = problem(x, y, "absolute"), [np.arange(350), np.arange(50, 400)]
+    for mine, given in zip(fit_additives(learn, rows, PENALTY, [3.0]), rows, strict=True):
+        (alone,) = fit_additive(learn, given, PENALTY, [3.0])
+        assert np.abs(mine[0].evaluate(x) - alone.evaluate(x)).max() < 1e-2
+        assert abs(np.median((y - mine[0].evaluate(x))[given])) < 1e-3
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_that_a_start_leaves_out_say_nothing(loss, rng):
+    """The first start's curvature is all it may have of the others' rows, and of its own it has none."""
+    x, y = table(rng, loss, 400)
+    other = y.copy()
+    other[:50] = 1 - y[:50] if loss == "logistic" else y[::-1][:50]
+    rows = [np.arange(50, 400), np.concatenate([np.arange(50), np.arange(100, 400)])]
+    first, second = (fit_additives(problem(x, t, loss), rows, PENALTY, [30.0, 3.0])[0] for t in (y, other))
+    for one, two in zip(first, second, strict=True):
+        assert np.allclose(one.slopes, two.slopes, rtol=1e-4, atol=1e-6)
+        assert one.constant == pytest.approx(two.constant, rel=1e-4, abs=1e-6)
+
+
+def test_sets_of_rows_that_have_nothing_in_common_are_fitted_as_well(rng):
+    x, y = table(rng, "squared", 300)
+    learn = problem(x, y, "squared")
+    halves = [np.arange(150), np.arange(150, 300)]
+    for mine, given in zip(fit_additives(learn, halves, PENALTY, [3.0]), halves, strict=True):
+        alone = fit_additive(learn, given, PENALTY, [3.0])[0]
+        assert np.abs(mine[0].evaluate(x) - alone.evaluate(x)).max() < 0.01
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_row_that_outweighs_all_others_is_left_out_to_the_last_digit(loss, rng):
+    x, y = table(rng, loss, 200)
+    weight = np.ones(200)
+    weight[0] = 1e7
+    learn = Problem(x, y, LOWER, UPPER, loss=loss, architecture=Architecture(hidden=(8, 8)), sample_weight=weight)
+    rows = [np.arange(1, 200), np.arange(200)]
+    together = fit_additives(learn, rows, PENALTY, [30.0, 3.0])[0]
+    for one, alone in zip(together, fit_additive(learn, rows[0], PENALTY, [30.0, 3.0]), strict=True):
+        assert np.abs(one.evaluate(x) - alone.evaluate(x)).max() < 0.02

@@ -40,10 +40,12 @@ def quiet():
 def test_bins_that_are_tried_and_members_that_join_are_told(quiet):
     heard, model = listened(*quiet, max_iter=40)
     assert model.n_estimators_ == 4
-    assert heard.said == ["training", "trying 64 bins", "2 more members join", "training", "finishing"]
-    assert "member 1, trying 64 bins, 50 steps" in heard.alone
+    joining = ["1 more member joins", "2 more members join"]
+    assert heard.said == ["training", "trying 64 bins", *joining, "training", "finishing"]
+    assert "member 0, trying 64 bins, 50 steps" in heard.alone
+    assert "member 1 joins, 8 bins, 100 steps" in heard.alone
     assert "member 3 joins, 8 bins, 200 steps" in heard.alone
-    assert {job.together for job in heard.jobs} == {(0, 1), (2, 3), (0, 1, 2, 3)}
+    assert {job.together for job in heard.jobs} == {(0,), (1,), (2, 3), (0, 1, 2, 3)}
 
 
 def test_a_path_that_has_won_is_tried_no_more(rng):

@@ -1,4 +1,4 @@
-"""How many members: four of few rows, two of many, joined by two more where they disagree."""
+"""How many members: four of few rows; of many one, its partner where it gains, and more where they disagree."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import time
 import numpy as np
 import pytest
 
+from monolip.engine.additive import fit_additive
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _joining, _recipe
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _joining, _recipe, _starts
+from monolip.estimators._jury import Jury
 from monolip.estimators._training import run_jobs
 
 
@@ -24,9 +26,60 @@ def test_two_that_disagree_are_joined_by_two_more(rng):
     rungs = [sum(entry["member"] == member for entry in auto.history_) for member in range(4)]
     assert rungs[2] == rungs[3]
     assert rungs[2] > 3  # as far as the others, but for the first race of bins
-    noisy = MonotonicRegressor(random_state=0).fit(X, X[:, 4] + rng.normal(size=len(X)))
-    assert {entry["member"] for entry in noisy.history_} == {0, 1}
     assert len(MonotonicRegressor(n_estimators=2, random_state=0).fit(X, y).frozen_.members) == 2
+
+
+def members(model):
+    return {entry["member"] for entry in model.history_}
+
+
+def test_one_member_is_enough_where_it_gains_nothing(rng):
+    X, _ = quiet(rng)
+    y = X[:, 4] + rng.normal(size=len(X))
+    noisy = MonotonicRegressor(random_state=0).fit(X, y)
+    one = MonotonicRegressor(random_state=0, n_estimators=1).fit(X, y)
+    assert members(noisy) == {0}
+    assert noisy.n_estimators_ == len(noisy.frozen_.members) == 1
+    assert np.array_equal(noisy.predict(X), one.predict(X))
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """Starts of a strength that nobody chooses, each with a Gram matrix of its own."""
+    monkeypatch.setattr(_recipe, "STRENGTHS", (3.0,))
+    monkeypatch.setattr(_starts, "fit_additives", lambda problem, rows, *how: [
+        fit_additive(problem, some, *how) for some in rows])  # fmt: skip
+
+
+@pytest.mark.usefixtures("one_by_one")
+def test_one_that_gains_has_a_partner_on_the_same_rows(rng):
+    X, _ = quiet(rng)
+    y = 3 * X[:, 4] + X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=len(X))
+    model = MonotonicRegressor(random_state=0, n_bins=8).fit(X, y)
+    two = MonotonicRegressor(random_state=0, n_bins=8, n_estimators=2).fit(X, y)
+    assert members(model) == {0, 1}
+    # rungs of the first before those of the second, else as if both had been there from the start
+    assert np.array_equal(model.predict(X), two.predict(X))
+
+
+def test_a_start_that_explains_nothing_has_a_partner_at_once(rng):
+    X = rng.uniform(-1, 1, (3000, 4))
+    y = np.sin(4 * X.sum(axis=1)) + 0.2 * rng.normal(size=len(X))
+    model = MonotonicRegressor(random_state=0).fit(X, y)
+    assert [entry["member"] for entry in model.history_[:2]] == [0, 1]
+
+
+@pytest.mark.parametrize("with_offset", [False, True])
+def test_what_a_start_explains_is_measured_against_its_mean(rng, monkeypatch, with_offset):
+    X = rng.uniform(-1, 1, (3000, 2))
+    offset = 2 * rng.normal(size=3000) if with_offset else np.zeros(3000)
+    seen, original = [], Jury.explained
+    monkeypatch.setattr(Jury, "explained", lambda self, one: seen.append(original(self, one)) or seen[-1])
+    for slope, low, high in [(0.0, -0.02, 0.03), (2.0, 0.3, 0.9)]:
+        y = slope * X[:, 0] + 0.5 * rng.normal(size=3000)
+        MonotonicRegressor(random_state=0).fit(X, y + offset, **({"offset": offset} if with_offset else {}))
+        assert low < seen[0] < high
+        seen.clear()
 
 
 def test_four_judge_few_rows_whatever_they_say(rng):
@@ -55,10 +108,10 @@ def test_members_that_stay_at_their_starts_are_one_in_the_model(rng):
     assert model.certificate_ is not None
 
 
-def test_who_joins_is_who_would_have_been_there_from_the_start(rng, monkeypatch):
+@pytest.mark.usefixtures("one_by_one")
+def test_who_joins_is_who_would_have_been_there_from_the_start(rng):
     """The same folds, seeds and curve as with four members, but for the start's strength."""
     X, y = quiet(rng)
-    monkeypatch.setattr(_recipe, "STRENGTHS", (3.0,))
     auto = MonotonicRegressor(random_state=0, n_bins=8, max_iter=80).fit(X, y)
     four = MonotonicRegressor(random_state=0, n_bins=8, max_iter=80, n_estimators=4).fit(X, y)
     assert len(auto.frozen_.members) == 4
@@ -83,15 +136,16 @@ def test_nobody_joins_without_time(rng, monkeypatch):
     X, y = quiet(rng)
     monkeypatch.setattr(_joining, "PATIENT", np.inf)
     model = MonotonicRegressor(random_state=0, max_time=60.0).fit(X, y)
-    assert len(model.frozen_.members) == 2
+    assert len(model.frozen_.members) == 1
 
 
 @pytest.mark.parametrize("how", ["interrupt", "late"])
-def test_who_is_cut_short_on_the_way_is_left_out(rng, monkeypatch, how):
+@pytest.mark.parametrize("who", [1, 2])
+def test_who_is_cut_short_on_the_way_is_left_out(rng, monkeypatch, how, who):
     X, y = quiet(rng)
 
     def cut(jobs, *more):
-        if jobs[0].member == 2 and jobs[0].rung == 1:
+        if jobs[0].member == who and jobs[0].rung == 1:
             if how == "interrupt":
                 raise KeyboardInterrupt
             time.sleep(2.1)
@@ -105,7 +159,7 @@ def test_who_is_cut_short_on_the_way_is_left_out(rng, monkeypatch, how):
             model = MonotonicRegressor(random_state=0).fit(X, y)
     else:
         model = MonotonicRegressor(random_state=0, **limit).fit(X, y)
-    assert len(model.frozen_.members) == model.n_estimators_ == 2
+    assert len(model.frozen_.members) == model.n_estimators_ == who
     assert np.isfinite(model.predict(X)).all()
 
 

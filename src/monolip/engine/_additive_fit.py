@@ -37,6 +37,7 @@ STRONGEST, STRIDE = 3000.0, 10.0  # where Newton steps begin, and by how much le
 NEAR = 2.0  # change of f in any row up to which curvature, and so a Newton step, can be trusted
 HALVINGS = 8  # of a step that makes things worse; one that still does is not made
 NOISE = 1e-6  # part of the loss that sums in single precision do not tell
+LITTLE = 1e-3  # part of a sum in single precision that a difference keeps four digits of
 LARGEST = 5.0  # of a standardised target under a robust loss: the start is a least-squares fit there
 
 
@@ -47,12 +48,11 @@ class _Start:
         self, without: Rows, y: FloatArray, weight: FloatArray, offset: FloatArray, w: FloatArray, loss: str
     ) -> None:
         self.without, self.y, self.weight, self.w = without, y, weight, w
-        kept = slice(None)
+        self.kept: slice | Rows = slice(None)
         if len(without):
-            kept, self.weight = np.delete(np.arange(len(y)), without), weight.copy()
+            self.kept, self.weight = np.delete(np.arange(len(y)), without), weight.copy()
             self.weight[without] = 0.0
-        self.kept: slice | Rows = kept
-        mine = y[kept], weight[kept], offset[kept]
+        mine = y[self.kept], weight[self.kept], offset[self.kept]
         self.constant = _first_constant(loss, *mine) if loss in CURVED else 0.0
         self.tolerance = 1e-4 * math.sqrt(len(mine[0]))
         if loss in ("absolute", "huber", "pinball"):
@@ -186,9 +186,21 @@ class AdditiveFit:
         if len(start.without):  # without them the mean is another one, too
             few = common.scaled[start.without]
             apart = -(np.sqrt(common.weight[start.without]).astype(dtype) @ few).astype(np.float64) / total
-            gram = gram - few.T @ few - np.outer(apart, (total * apart)).astype(dtype)
-            mean = mean + apart
+            gram, mean = self._less(common, start, few), mean + apart
+            gram -= np.outer(apart, total * apart).astype(dtype)
         return gram, moment.astype(np.float64), mean, middle
+
+    @staticmethod
+    def _less(common: _Curvature, start: _Start, few: NDArray[Any]) -> NDArray[Any]:
+        """The Gram matrix without a few rows. What is little beside theirs is no difference, but a sum of its own."""
+        gram: NDArray[Any] = common.gram - few.T @ few
+        little = np.flatnonzero(gram.diagonal() < LITTLE * common.gram.diagonal())
+        if len(little):
+            some = common.scaled[:, little]
+            some[start.without] = 0.0
+            gram[:, little] = common.scaled.T @ some
+            gram[little] = gram[:, little].T
+        return gram
 
     def _mean(self, share: FloatArray) -> FloatArray:
         return np.asarray(share.astype(self.x.dtype) @ self.x, np.float64)

@@ -69,8 +69,10 @@ class Facts:
 
 
 def told_members(history: Iterable[Mapping[str, Any]]) -> int:
-    """Members that a history tells of: those that stayed at their starts where it names them, else all trained ones."""
-    every = [entry for entry in history if isinstance(entry.get("member"), int)]  # stretches of a stream are of all
+    """Members that a history tells of: those that stayed at their starts where it names them, else all that
+    were trained and taken."""
+    some = [entry for entry in history if isinstance(entry.get("member"), int)]  # stretches of a stream are of all
+    every = [entry for entry in some if entry.get("taken") is not False]
     return len({entry["member"] for entry in [*filter(_stays, every)] or every})
 
 

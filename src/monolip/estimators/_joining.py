@@ -20,7 +20,7 @@ from monolip.estimators._starts import put_at_start
 if TYPE_CHECKING:
     from monolip.estimators._recipe import Recipe
 
-__all__ = ["followers", "is_divided", "join"]
+__all__ = ["followers", "is_divided", "join", "join_partner"]
 
 DISAGREE = 3  # rungs after which two members are compared
 EXPLAINED = 0.05  # part of a constant's loss: one member whose start explains less has a partner at once
@@ -32,15 +32,19 @@ PATIENT = 4.0  # times as long as so far: less time left, and nobody joins
 def join(recipe: Recipe) -> None:
     """One member that needs a partner is joined by it, and after three rungs two that disagree much by others; they
     climb as far as those did, and then all of them judge."""
-    if _may_be_more(recipe) and recipe.n_members == 1 and _needs_partner(recipe) and _has_time(recipe):
-        _join_all(recipe, 2)
-        disagreeing = recipe.climbed >= DISAGREE
-    else:
-        disagreeing = recipe.climbed == DISAGREE
-    if not disagreeing or not _may_be_more(recipe) or recipe.n_members == 1:
+    before, climbed = recipe.n_members, recipe.climbed
+    join_partner(recipe)
+    late = climbed > DISAGREE and recipe.n_members == before  # nobody is new, and they have been compared before
+    if climbed < DISAGREE or late or recipe.n_members == 1 or not _may_be_more(recipe):
         return
     if recipe.jury.disagreement(recipe.probes) >= APART and _has_time(recipe):
         _join_all(recipe, recipe.most_members)
+
+
+def join_partner(recipe: Recipe) -> None:
+    """One member that needs a partner is joined by it."""
+    if _may_be_more(recipe) and recipe.n_members == 1 and _needs_partner(recipe) and _has_time(recipe):
+        _join_all(recipe, 2)
 
 
 def _needs_partner(recipe: Recipe) -> bool:
@@ -54,12 +58,14 @@ def _needs_partner(recipe: Recipe) -> bool:
 def _join_all(recipe: Recipe, n_members: int) -> None:
     """So many members there are then."""
     before, climbed, recipe.n_members = recipe.n_members, recipe.climbed, n_members
+    joining: list[Climber] = []
     with recipe.coach.interruptible():
         joining = [_partner(recipe)] if before == 1 else recipe.start(range(before, n_members), judged=True)[0]
         for number in range(climbed):
             recipe.train(joining, number)
     if recipe.coach.is_out_of_time(wanted=True):
         recipe.n_members = before  # who came only part of the way would spoil the others
+        recipe.coach.give_up(joining)
         return
     recipe.probes, jury = recipe.probes + joining, recipe.jury
     del recipe.jury  # another one for so many members

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from monolip.engine.judging import JudgedRows
 from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._climber import Climber, Used
+from monolip.estimators._joining import join_partner
 from monolip.estimators._jury import judged_losses
 from monolip.estimators._recipe import Recipe
 
@@ -48,6 +49,7 @@ def narrowed(recipe: Recipe, starts: NDArray[np.int64], rungs: int) -> Recipe:
     found: Recipe | None = recipe
     while found is not None and not found.ended and found.jury.gained_much(found.climbed, EARNED):
         recipe = found
+        join_partner(recipe)  # two are asked: what one of them follows by chance the other does not
         try:
             helpful = _helpful(recipe, starts)
             found = None if helpful is None else _better(recipe, helpful, starts, rungs, WORTH)

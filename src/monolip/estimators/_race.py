@@ -113,6 +113,7 @@ def _other_path(
     if inputs.n_model == few.inputs.n_model or too_fine(inputs):  # features of few values have no more bins
         return None
     many = make(inputs)
+    many.recipe.n_members = few.recipe.n_members  # an average is compared with an average
     many.recipe.climb(RUNGS)
     if not many.recipe.coach.is_out_of_time(wanted=True):
         return many
