@@ -44,7 +44,7 @@ FEW_ROWS, MANY_ROWS, QUICK = (
 WORTH, WORTH_OF_GAINED = 0.005, 0.04
 # A quick look. Of fewer features an additive function of bins has what few small trees find, and of more rows networks
 # would have found it; where few rows did not end in noise, some features are enough, and any number of rows.
-MANY_FEATURES, SOME_FEATURES, LOOKED_AT = 9, 5, range(500, 2**13)
+MANY_FEATURES, SOME_FEATURES, LOOKED_AT = 9, 5, range(500, 5000)
 WIDE, MOST_NUMBERS = 2**17, 2**20  # of a table: few rows that four boostings take too long for; that one learns from
 ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
 OFFSET = "trees={!r}, but boosted trees of two classes know of no offset; the model has none of them"
