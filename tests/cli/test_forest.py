@@ -66,10 +66,10 @@ def test_the_option_is_that_of_the_estimators(folder: Path, line: Line, tmp_path
     found = {}
     for word in ("auto", "free", "yes", "no"):
         done = line("fit", folder / "d.csv", *FIT, "--trees", word, "-o", tmp_path / "m", "--json").data
-        found[word] = done["forest"]
+        found[word] = done["trees"]
         model = MonotonicRegressor.load(tmp_path / "m")
         assert (model.trees, bool(model.tree_features_)) == (
-            {"auto": "auto", "free": "free", "yes": True, "no": False}[word], done["forest"] is not None,
+            {"auto": "auto", "free": "free", "yes": True, "no": False}[word], done["trees"] is not None,
         )  # fmt: skip
     assert found["no"] is None
     assert found["free"]["features"] == ["day", "city"]
@@ -131,7 +131,7 @@ def test_streams_have_no_groups_and_small_ones_a_forest(folder: Path, line: Line
     done = line(*base, "--groups", "customer")
     assert done.code == Exit.INPUT
     assert "groups are kept together in a table that is read whole" in done.err
-    assert line(*base, "--json").data["forest"]["features"] == ["day", "city"]
+    assert line(*base, "--json").data["trees"]["features"] == ["day", "city"]
 
 
 def test_a_long_stream_has_no_forest_and_says_so(line: Line, tmp_path: Path, monkeypatch):
@@ -207,7 +207,7 @@ def test_report_and_compare_take_such_a_model(folder: Path, line: Line, tmp_path
     done = line("compare", folder / "d.csv", *FIT, *rivals, "--trees", "free")
     assert done.code == 0
     assert re.search(r"monolip had trees beside its network in [1-4] of the folds\.", done.out)
-    assert line("compare", folder / "d.csv", *FIT, *rivals, "--trees", "no", "--json").data["forests"] == 0
+    assert line("compare", folder / "d.csv", *FIT, *rivals, "--trees", "no", "--json").data["folds_with_trees"] == 0
 
 
 def test_compare_keeps_groups_together(folder: Path, line: Line):
@@ -235,4 +235,4 @@ def test_a_fit_that_crashed_goes_on_to_the_same_forest(folder: Path, line: Line,
     assert other.code == Exit.INPUT  # of another model
     again = line(*base, "-o", tmp_path / "cut", "--resume", "--threads", 2, "--json").data
     assert again["trainings_resumed"] == 3
-    assert (again["digest"], again["forest"]) == (whole["digest"], whole["forest"])
+    assert (again["digest"], again["trees"]) == (whole["digest"], whole["trees"])

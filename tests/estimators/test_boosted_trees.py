@@ -159,6 +159,16 @@ def test_a_warm_start_keeps_the_boosted_trees(rng):
     assert np.array_equal(before.thresholds[: before.roots[5]], after.thresholds[: after.roots[5]])
 
 
+def test_a_warm_start_that_has_no_room_for_them_says_so(rng, monkeypatch):
+    X, y = steps(rng)
+    model = regressor(warm_start=True).fit(X, y)
+    assert model.tree_features_
+    monkeypatch.setattr(_adding_boosted, "least_factor", lambda network: 1.0)
+    with pytest.warns(UserWarning, match="no room to shrink beside boosted trees.*the model has none any more"):
+        model.set_params(n_estimators=3).fit(X, y)
+    assert not {"a", "b"} & set(model.tree_features_)
+
+
 def test_weights_count_and_offsets_leave_them_out(rng):
     X, y = steps(rng)
     weight = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)

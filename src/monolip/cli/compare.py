@@ -135,7 +135,7 @@ def _answer(options: dict[str, Any], prepared: Any, found: Any) -> Answer:
     data = {"rows": found.n_rows, "folds": options["folds"], "models": table, "missing": found.missing}
     data["groups"] = options["groups"]
     data |= {
-        "forests": found.forests,
+        "folds_with_trees": found.forests,
         "fit_seconds": {name: float(times.mean()) for name, times in found.seconds.items()},
     }
     answer = Answer(data | {"same_constraints": found.constrained, "monotonic_cst": str(prepared.monotonic_cst)})

@@ -190,7 +190,7 @@ def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
         "missing": fit.prepared.constraints.missing,
         "slopes_of": model.slopes_.label,
         "slopes": [row._asdict() for row in model.slopes_],
-        "forest": forest_data(model),
+        "trees": forest_data(model),
         "seed": plan.seed,
         "seconds": round(fit.seconds, 3),
         "trainings_resumed": fit.resumed,

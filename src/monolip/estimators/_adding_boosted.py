@@ -47,6 +47,10 @@ WORTH, WORTH_OF_GAINED = 0.005, 0.04
 MANY_FEATURES, SOME_FEATURES, LOOKED_AT = 9, 5, range(500, 5000)
 WIDE, MOST_NUMBERS = 2**17, 2**20  # of a table: few rows that four boostings take too long for; that one learns from
 ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
+NO_ROOM = (
+    "slopes of the added members have no room to shrink beside boosted trees, as an interval asks them to stay away "
+    "from 0; the model has none any more; fit all members at once (warm_start=False) to keep them"
+)
 OFFSET = "trees={!r}, but boosted trees of two classes know of no offset; the model has none of them"
 SECONDS = 3e-9  # of a row, a feature and a tree
 
@@ -71,7 +75,9 @@ def blend_boosted(
     """whole: the network with the forest it may have already. gained: by networks over an additive function, a part of
     the loss. before: what there was before members joined. Ctrl-C ends it without boosted trees."""
     if before is not None:
-        return _blended(whole, network, before.trees, before.share, target)
+        again = _blended(whole, network, before.trees, before.share, target)
+        lost = before.trees is not None and again.trees is None
+        return again._replace(whole=again.whole._replace(told=(*again.whole.told, NO_ROOM))) if lost else again
     places, found = steplike_places(promises), Blended(whole)
     if wanted is True and not places:
         return Blended(whole._replace(told=(*whole.told, ALL_BOUNDED)))
