@@ -25,6 +25,7 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from monolip.engine import training_options
+from monolip.engine.additive import fit_additive
 from monolip.estimators import (
     MonotonicClassifier,
     MonotonicRegressor,
@@ -49,12 +50,18 @@ def _with(**changed: Any) -> Any:
     return lambda **given: OPTIONS(**{**given, **changed})
 
 
+def _one_by_one(problem: Any, rows: Any, *how: Any) -> list[Any]:
+    return [fit_additive(problem, some, *how) for some in rows]
+
+
 # name -> (parameters of the estimator, constants to change)
 VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "default": ({}, []),
-    "no additive start": ({}, [(_starts, "fit_additive", lambda *_: [])]),
+    "no additive start": ({}, [(_starts, "fit_additives", lambda _, rows, *__: [[] for _ in rows])]),
+    "additive starts found one by one": ({}, [(_starts, "fit_additives", _one_by_one)]),
     "additive start only": ({"max_iter": 1}, [(_fitting, "_rungs", lambda *_: ((_recipe.Rung(1, 0.3),), 0))]),
     "members judged one by one": ({}, [(_recipe.Recipe, "paired", property(lambda _: False))]),
+    "two members of many rows from the start": ({}, [(_joining, "EXPLAINED", math.inf)]),
     "1 member": ({"n_estimators": 1}, []),
     "2 members, never more": ({"n_estimators": 2}, []),
     "4 members": ({"n_estimators": 4}, []),

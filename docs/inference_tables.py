@@ -35,7 +35,7 @@ coded before the clock started. "fused" headers multiply and add in one instruct
 headers look up whole numbers (counts, ages, codes) in tables and compute everything else. Ours have one member
 (`n_estimators=1`, `n_bins=0`): "large" two hidden layers of the width named, chosen to stay within 600 weights, "small"
 the first of growing networks (from one hidden layer of 4 to two of 16) whose validation loss is within half a percent
-of the best model's. The default estimator (two or four members of 32-32, 2300 weights and more) and float64 headers
+of the best model's. The default estimator (one to four members of 32-32, 2300 weights and more) and float64 headers
 were not timed. Trees without a label are their library's defaults; "few trees" are the first of growing ensembles (5
 to 100 trees of depth 3, 4 or 6, for LightGBM of 8, 16 or 31 leaves; learning rate 0.3) chosen as "small" is, or where
 none is good enough the most accurate of them. Every model keeps the same directions. Log-losses are of held-out rows,

@@ -159,6 +159,15 @@ def test_a_warm_start_keeps_the_boosted_trees(rng):
     assert np.array_equal(before.thresholds[: before.roots[5]], after.thresholds[: after.roots[5]])
 
 
+def test_verbose_tells_of_them(rng, capsys):
+    X, y = steps(rng)
+    model = regressor(verbose=1).fit(X, y)
+    told = f"fit: trees stand beside the network: rows held out have {model.trees_gain_:.1%} less loss by them"
+    assert told in capsys.readouterr().err
+    regressor(verbose=1, trees=False).fit(X, y)
+    assert "trees stand" not in capsys.readouterr().err
+
+
 def test_a_warm_start_that_has_no_room_for_them_says_so(rng, monkeypatch):
     X, y = steps(rng)
     model = regressor(warm_start=True).fit(X, y)

@@ -51,7 +51,7 @@ _MISSING = {
 @click.option(
     "--members",
     type=click.IntRange(1, 64),
-    help="Networks to average; default: 4 below 2500 rows, else 2 or 4. 8 for accuracy.",
+    help="Networks to average; default: 4 below 2500 rows, else 1, 2 or 4. 8 for accuracy.",
 )
 @click.option(
     "--split",
@@ -185,6 +185,7 @@ def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
         "target": plan.target,
         "classes": labels,
         "features": list(fit.prepared.train.X.column_names),
+        "members": model.n_estimators_,
         "rows": {"train": fit.n_train, "test": n_test},
         "metrics": fit.metrics,
         "missing": fit.prepared.constraints.missing,

@@ -51,6 +51,7 @@ FloatArray = NDArray[np.float64]
 # beside the parameters in a file
 _NAMED = "columns were named"  # x0, x1, ... may be the user's own names
 _FACTS = "facts of the fit"
+_BESIDE = "trees stand beside the network: rows held out have {:.1%} less loss by them"
 
 
 class MonotonicBase(BaseEstimator):  # type: ignore[misc]
@@ -70,6 +71,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             fitted = fit_network(table, schema, promises, target, settings, shown, before)
             if fitted.chosen.rung == 0 and any(entry["holdout_loss"] for entry in fitted.history):
                 display.say(f"fit: {START_KEPT}")
+            if fitted.blended.whole.network is not fitted.network:
+                display.say(f"fit: {_BESIDE.format(fitted.blended.gain)}")
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
         for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.blended.whole.told):
