@@ -195,3 +195,17 @@ def test_a_row_that_outweighs_all_others_is_left_out_to_the_last_digit(loss, rng
     together = fit_additives(learn, rows, PENALTY, [30.0, 3.0])[0]
     for one, alone in zip(together, fit_additive(learn, rows[0], PENALTY, [30.0, 3.0]), strict=True):
         assert np.abs(one.evaluate(x) - alone.evaluate(x)).max() < 0.02
+
+
+def test_a_start_that_knows_nothing_of_some_rows_does_not_lead_the_others_astray(rng):
+    """Rows that the first start leaves out have a probability all of their own, and so a curvature."""
+    x = np.zeros((800, 4), np.float32)
+    x[:, 0], x[:, 1] = rng.normal(size=800), np.arange(800) < 100
+    f = np.where(x[:, 1] > 0, -5.0, 0.5) + x[:, 0]
+    learn = problem(x, (rng.random(800) < 1 / (1 + np.exp(-f))).astype(float), "logistic")
+    rows = [np.arange(100, 800), *(np.delete(np.arange(800), np.arange(at, at + 100)) for at in (100, 300, 600))]
+    strengths = [3000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3]
+    for mine, given in zip(fit_additives(learn, rows, PENALTY, strengths), rows, strict=True):
+        alone = fit_additive(learn, given, PENALTY, strengths)
+        for one, other in zip(mine, alone, strict=True):
+            assert one.loss(learn, given) < 1.02 * other.loss(learn, given)

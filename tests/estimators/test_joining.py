@@ -163,6 +163,63 @@ def test_who_is_cut_short_on_the_way_is_left_out(rng, monkeypatch, how, who):
     assert np.isfinite(model.predict(X)).all()
 
 
+@pytest.mark.parametrize("passes", [5, 12])
+def test_a_path_too_short_for_joining_on_the_way_has_partners_in_the_end(rng, passes):
+    X, y = quiet(rng, 3000)
+    model = MonotonicRegressor(random_state=0, max_iter=passes, trees=False).fit(X, y)
+    assert len(model.frozen_.members) == model.n_estimators_ > 1
+    noise = MonotonicRegressor(random_state=0, max_iter=passes, trees=False).fit(X, X[:, 4] + rng.normal(size=len(X)))
+    assert noise.n_estimators_ == 1
+
+
+def test_of_several_classes_only_who_was_cut_short_is_not_taken(rng, monkeypatch):
+    """Without additive starts all members train on one and the same problem."""
+    X = rng.uniform(-1, 1, (3000, 3))
+    y = (X[:, 0] * X[:, 1] + 0.3 * X[:, 2] > 0).astype(int) + (X[:, 2] > 0.5)
+
+    def cut(jobs, *more):
+        if jobs[0].member == 2 and jobs[0].rung == 1:
+            raise KeyboardInterrupt
+        return run_jobs(jobs, *more)
+
+    monkeypatch.setattr(_coach, "run_jobs", cut)
+    monkeypatch.setattr(_joining, "APART", 0.0)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = MonotonicClassifier(random_state=0, max_iter=60).fit(X, y)
+    assert {entry["member"] for entry in model.history_ if entry["taken"]} == {0, 1}
+    assert {entry["member"] for entry in model.history_ if not entry["taken"]} == {2, 3}
+    assert model.n_estimators_ == 2
+
+
+def test_followers_that_were_cut_short_do_not_count(rng, monkeypatch, tmp_path):
+    X, _ = quiet(rng)
+    y = 3 * X[:, 4] + X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=len(X))
+    model = MonotonicRegressor(random_state=0, n_bins=8, trees=False, warm_start=True, n_estimators=1, max_iter=20)
+    model.fit(X, y)
+    assert model.frozen_.members[0][0].form.weights[1:], "the member has to have left its start, else nobody trains"
+
+    def cut(jobs, *more):
+        if jobs[0].rung == 1:
+            raise KeyboardInterrupt
+        return run_jobs(jobs, *more)
+
+    monkeypatch.setattr(_coach, "run_jobs", cut)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model.set_params(n_estimators=3).fit(X, y)
+    model.save(tmp_path / "m")
+    assert len(model.frozen_.members) == model.n_estimators_ == 1
+    assert MonotonicRegressor.load(tmp_path / "m").n_estimators_ == 1
+
+
+def test_a_loss_below_zero_is_explained_as_well(rng, monkeypatch):
+    seen, original = [], Jury.explained
+    monkeypatch.setattr(Jury, "explained", lambda self, one: seen.append(original(self, one)) or seen[-1])
+    X, offset = rng.normal(size=(3000, 2)), 2 * rng.normal(size=3000)
+    y = rng.poisson(np.exp(X[:, 0] + offset))
+    MonotonicRegressor(random_state=0, loss="poisson", max_iter=2).fit(X, y, offset=offset)
+    assert seen[0] > 0.2
+
+
 def test_a_warm_start_says_how_many(rng):
     X, y = quiet(rng)
     model = MonotonicRegressor(random_state=0, warm_start=True).fit(X, y)

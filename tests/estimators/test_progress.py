@@ -52,7 +52,9 @@ def test_lines_are_plain_and_say_what_was_done(monkeypatch):
     fit()
     *lines, last = log.seen.splitlines()
     assert lines
-    assert re.fullmatch(r"fit: trees stand beside the network: rows held out have \d+\.\d% less loss by them", last)
+    assert re.fullmatch(
+        r"fit: trees stand beside the network: rows held out have \d+\.\d% less loss by them, after \d+\.\d s", last
+    )
     assert all(line.startswith("member ") and re.search(ENDS, line) for line in lines), lines
     assert any("hold-out loss" in line for line in lines)
 

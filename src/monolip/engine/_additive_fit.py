@@ -4,8 +4,8 @@ r"""How additive starts are found: bounded ridge regression, from the strongest 
                      off, with a quantile for a constant
     other losses     Newton steps, each a least-squares problem, whose Gram matrix serves two strengths
     several starts   of the same rows but a few, which each leaves out, have one Gram matrix, that of all rows less that
-                     of the few. Newton steps of all of them are made under the curvature of the first one's start:
-                     where a step leads is theirs, only how fast it gets there is not
+                     of the few. Newton steps of all of them are made under the first one's curvature, but for those
+                     whose own is another one in any row: their steps would lead too far, or nowhere
 
 Each is solved by coordinate descent on the Gram matrix, which keeps every bound exactly, going on from the last. A step
 that leads far and would make things worse is halved, and a lone weak penalty is come to from stronger ones: where one
@@ -37,6 +37,7 @@ STRONGEST, STRIDE = 3000.0, 10.0  # where Newton steps begin, and by how much le
 NEAR = 2.0  # change of f in any row up to which curvature, and so a Newton step, can be trusted
 HALVINGS = 8  # of a step that makes things worse; one that still does is not made
 NOISE = 1e-6  # part of the loss that sums in single precision do not tell
+ALIKE = 0.6, 1.3  # of curvatures: a step leaves two fifths of the way to go at most
 LITTLE = 1e-3  # part of a sum in single precision that a difference keeps four digits of
 LARGEST = 5.0  # of a standardised target under a robust loss: the start is a least-squares fit there
 
@@ -61,8 +62,8 @@ class _Start:
 
 
 class _Curvature(NamedTuple):
-    """Of all rows: (n,) weights times curvature; (n,) curvature; (n, d) centred columns times the root of the former;
-    their Gram matrix and (d,) means."""
+    """(n,) weights times curvature; (n,) curvature; (n, d) centred columns times the root of the former; their Gram
+    matrix and (d,) means."""
 
     weight: FloatArray
     curve: FloatArray | float
@@ -107,13 +108,19 @@ class AdditiveFit:
     def _around(self, curved: Curved) -> list[Normal]:
         """The least-squares problems of Newton steps from here."""
         linear = [self._linear(start.w, start.constant) for start in self.starts]
-        slope, curve = curved.derivatives(linear[0] + self.offset, self.starts[0].y, self.parameter)
-        common, found = self._curvature(self.weight * curve, curve), []
-        for start, f in zip(self.starts, linear, strict=True):
-            if f is not linear[0]:
-                slope, _ = curved.derivatives(f + self.offset, start.y, self.parameter)
-            found.append(self._normal(common, start, f - slope / curve))
-        return found
+        both = [
+            curved.derivatives(f + self.offset, start.y, self.parameter)
+            for f, start in zip(linear, self.starts, strict=True)
+        ]
+        found: list[Normal | None] = [None] * len(both)
+        common, curve = self._curvature(self.weight * both[0][1], both[0][1]), both[0][1]
+        for at, (start, f, (slope, own)) in enumerate(zip(self.starts, linear, both, strict=True)):
+            if at == 0 or _is_alike(own[start.kept], curve[start.kept]):
+                found[at] = self._normal(common, start, f - slope / curve)
+        for at, (start, f, (slope, own)) in enumerate(zip(self.starts, linear, both, strict=True)):
+            if found[at] is None:  # after the others: there is room for one curvature's columns
+                found[at] = self._normal(self._curvature(start.weight * own, own), start, f - slope / own)
+        return [normal for normal in found if normal is not None]
 
     def _steps(self, curved: Curved, normals: Sequence[Normal], penalty: FloatArray) -> None:
         for start, normal in zip(self.starts, normals, strict=True):
@@ -172,7 +179,7 @@ class AdditiveFit:
         return np.asarray(self.x @ w.astype(self.x.dtype), np.float64) + constant
 
     def _curvature(self, weight: FloatArray, curve: FloatArray | float) -> _Curvature:
-        """Of all rows, whoever leaves some of them out."""
+        """Of all rows, whoever leaves some of them out, or of those of one start."""
         mean, dtype, scaled = self._mean(weight / weight.sum()), self.x.dtype, self.scaled
         scale_columns(self.x, mean.astype(dtype), np.sqrt(weight).astype(dtype), scaled)
         return _Curvature(weight, curve, scaled, scaled.T @ scaled, mean)
@@ -183,7 +190,7 @@ class AdditiveFit:
         total = weight.sum()
         middle = float(weight / total @ z)
         moment = (np.sqrt(weight) * (z - middle)).astype(dtype) @ common.scaled
-        if len(start.without):  # without them the mean is another one, too
+        if common.weight[start.without].any():  # without them the mean is another one, too
             few = common.scaled[start.without]
             apart = -(np.sqrt(common.weight[start.without]).astype(dtype) @ few).astype(np.float64) / total
             gram, mean = self._less(common, start, few), mean + apart
@@ -204,6 +211,12 @@ class AdditiveFit:
 
     def _mean(self, share: FloatArray) -> FloatArray:
         return np.asarray(share.astype(self.x.dtype) @ self.x, np.float64)
+
+
+def _is_alike(own: FloatArray, other: FloatArray) -> bool:
+    """Curvature, row by row: whether steps under the other one come closer, and soon."""
+    ratio = own / other
+    return bool(ratio.min() >= ALIKE[0] and ratio.max() <= ALIKE[1])
 
 
 def _first_constant(loss: str, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:

@@ -25,6 +25,7 @@ __all__ = ["Additive", "fit_additive", "fit_additives", "losses_of", "row_losses
 FloatArray = NDArray[np.float64]
 
 MAX_COLUMNS, MAX_ROWS, MAX_NEWTON_ROWS = 1024, 16_384, 4096
+FAR_APART = ("poisson", "tweedie")  # losses whose curvature has no bound: under another one's, few steps lead nowhere
 MAX_CELLS = 2**21  # of rows times columns: the Gram matrix takes this times the number of columns
 FEW_ROWS = 256  # unpacked at once
 
@@ -94,7 +95,8 @@ def fit_additives(
     parts = [problem.places(some) for some in rows]
     most = min(MAX_NEWTON_ROWS if problem.loss.name in CURVED else MAX_ROWS, _most_rows(problem))
     every = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
-    if len(parts) > 1 and (len(every) > most or len(used) > MAX_COLUMNS):
+    alone = len(every) > most or len(used) > MAX_COLUMNS or problem.loss.name in FAR_APART
+    if len(parts) > 1 and alone:
         return [fit_additives(problem, [some], penalty, strengths)[0] for some in rows]
     without = [np.flatnonzero(np.isin(every, part, invert=True)) for part in parts] if len(parts) > 1 else None
     return _fitted(problem, _some(every, most), used, penalty, sorted(strengths, reverse=True), without)

@@ -64,9 +64,10 @@ class Coach:
 
     def give_up(self, climbers: Sequence[Climber]) -> None:
         """They are on a path that is not taken."""
-        theirs = {id(climber.anchored.problem) for climber in climbers}  # one for each member of each path
+        # a problem for each member of each path, but of several outputs one for all
+        theirs = {(id(climber.anchored.problem), climber.member) for climber in climbers}
         for training, problem in zip(self.history, self._problems, strict=True):
-            if problem in theirs:
+            if (problem, training["member"]) in theirs:
                 training["taken"] = False
 
     @contextmanager

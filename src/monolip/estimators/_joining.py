@@ -20,7 +20,7 @@ from monolip.estimators._starts import put_at_start
 if TYPE_CHECKING:
     from monolip.estimators._recipe import Recipe
 
-__all__ = ["followers", "is_divided", "join", "join_partner"]
+__all__ = ["DISAGREE", "followers", "is_divided", "join", "join_partner"]
 
 DISAGREE = 3  # rungs after which two members are compared
 EXPLAINED = 0.05  # part of a constant's loss: one member whose start explains less has a partner at once
@@ -52,7 +52,7 @@ def _needs_partner(recipe: Recipe) -> bool:
     gain: averaging is worth something there."""
     if recipe.climbed == 0:
         return recipe.jury.explained(recipe.probes[0]) < EXPLAINED
-    return recipe.climbed >= DISAGREE and recipe.jury.gained_much(recipe.climbed, GAINS)
+    return recipe.climbed >= min(DISAGREE, recipe.judged) and recipe.jury.gained_much(recipe.climbed, GAINS)
 
 
 def _join_all(recipe: Recipe, n_members: int) -> None:
@@ -63,15 +63,18 @@ def _join_all(recipe: Recipe, n_members: int) -> None:
         joining = [_partner(recipe)] if before == 1 else recipe.start(range(before, n_members), judged=True)[0]
         for number in range(climbed):
             recipe.train(joining, number)
+    jury = recipe.jury
+    if not recipe.coach.is_out_of_time(wanted=True):
+        with recipe.coach.interruptible():
+            del recipe.jury  # another one for so many members
+            recipe.jury.succeed(jury)
+            for rung in range(climbed + 1):
+                recipe.jury.hear([*recipe.probes, *joining], rung)
     if recipe.coach.is_out_of_time(wanted=True):
-        recipe.n_members = before  # who came only part of the way would spoil the others
+        recipe.n_members, recipe.jury = before, jury  # who came only part of the way would spoil the others
         recipe.coach.give_up(joining)
         return
-    recipe.probes, jury = recipe.probes + joining, recipe.jury
-    del recipe.jury  # another one for so many members
-    recipe.jury.succeed(jury)
-    for rung in range(climbed + 1):
-        recipe.jury.hear(recipe.probes, rung)
+    recipe.probes = recipe.probes + joining
 
 
 def _partner(recipe: Recipe) -> Climber:
@@ -92,21 +95,25 @@ def is_divided(recipe: Recipe, chosen: Chosen) -> bool:
 def followers(recipe: Recipe, chosen: Chosen, start: int) -> list[Climber]:
     """Members number `start` and up, as far as was chosen. They judge nothing, and learn from all rows."""
     recipe.strength, recipe.learned, recipe.used = chosen.strength, chosen.learned, chosen.used
-    found: list[Climber] = []
+    climbers: list[Climber] = []
+    arrived = False
     with recipe.coach.interruptible():
-        found = _as_far(recipe, chosen, start)
-    return found
+        climbers, _ = recipe.start(range(start, recipe.n_members), judged=False)
+        arrived = _come_as_far(recipe, chosen, climbers)
+    if not arrived:
+        recipe.coach.give_up(climbers)
+    return climbers if arrived else []
 
 
-def _as_far(recipe: Recipe, chosen: Chosen, start: int) -> list[Climber]:
-    climbers, _ = recipe.start(range(start, recipe.n_members), judged=False)
+def _come_as_far(recipe: Recipe, chosen: Chosen, climbers: list[Climber]) -> bool:
+    """Whether they did: members that came only part of the way would spoil the others."""
     for number in range(chosen.rung):
         recipe.train(climbers, number)
         if number + 1 < chosen.rung and recipe.coach.is_out_of_time(wanted=True):
-            return []  # members that came only part of the way would spoil the others
+            return False
     if chosen.further is not None and climbers:
         recipe.finish(climbers, chosen)
-    return climbers
+    return True
 
 
 def _may_be_more(recipe: Recipe) -> bool:

@@ -113,7 +113,7 @@ class Jury:
         """Part of the loss that a member's start saves over its own mean, on the rows the member holds out."""
         rows, f = self._judged(climber), self.outputs(climber, 0)
         both = [float(rows.weight @ self._loss(climber, outputs)) for outputs in (f, rows.flat(f))]
-        return 1.0 - both[0] / both[1] if both[1] else 0.0
+        return (both[1] - both[0]) / abs(both[1]) if both[1] else 0.0
 
     def gained_much(self, rung: int, much: float = MUCH) -> bool:
         """Whether the start is left far behind after a rung."""

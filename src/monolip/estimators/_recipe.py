@@ -9,8 +9,9 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
               few rows that still gains much at its end earns more, one whose first rung loses and whose start leaves
               nothing over that features explain (see _misfit) ends there; two members find that out for all (see
               _ending)
-    members   of few rows each holds out another part, and up to eight judge; of many rows two by two hold out the same
-              part, so that their average is judged. All take the network of the rung that was best for all together.
+    members   of few rows each holds out another part, and up to eight judge; of many rows one explores, and a partner
+              joins it where there is something to gain; two by two hold out the same part, so that their average is
+              judged. All take the network of the rung that was best for all together.
               Two that disagree much after some rungs are joined by two more, and two that disagree in the end are
               followed by two more, where their number is left to the fit (see _joining)
     features  what a network gains nothing by, or what nothing shows to matter where it only loses, is left to the start
@@ -35,7 +36,7 @@ from monolip.engine.problem import Problem
 from monolip.estimators._climber import RATE, Chosen, Climber, Hands, Rung, Used
 from monolip.estimators._coach import Coach
 from monolip.estimators._ending import earns_more, ends_in_noise, ends_with_scouts, is_finished
-from monolip.estimators._joining import followers, is_divided, join
+from monolip.estimators._joining import DISAGREE, followers, is_divided, join, join_partner
 from monolip.estimators._jury import SHORT, Jury
 from monolip.estimators._misfit import Misfit
 from monolip.estimators._starts import Started, put_at_start, start_members
@@ -99,6 +100,8 @@ class Recipe:
     def run(self) -> tuple[Chosen, list[Climber]]:
         """What was chosen, and the members, each with a network for that rung. Goes on from where `climb` ended."""
         self.climb(len(self.rungs))
+        if self.judged <= self.climbed <= DISAGREE:  # too short a path for a partner to join on the way
+            join_partner(self)
         climbed = self.climbed
         chosen = self._chosen(climbed if self.folds is None else self.jury.best(), climbed)
         if climbed < self._length and is_finished(self, chosen.rung):  # else nothing is left of the passes asked for
@@ -138,9 +141,9 @@ class Recipe:
         self.coach.give_up(self.probes)
 
     def _climb_one(self, number: int) -> None:
-        if number < self._judged:
+        if number < self.judged:
             join(self)
-        if number < self._judged and not self.coach.is_out_of_time(wanted=True):
+        if number < self.judged and not self.coach.is_out_of_time(wanted=True):
             with self.coach.interruptible():
                 if number == 0 and ends_with_scouts(self):
                     self.ended = True
@@ -152,9 +155,9 @@ class Recipe:
         done = False
         with self.coach.interruptible():  # what is found out here is no reason to lose the rungs
             done = self.folds is not None and self.climbed > 0 and (self.jury.is_done() or ends_in_noise(self))
-        left = not done and self.climbed < self._judged
+        left = not done and self.climbed < self.judged
         self.ended = done or self.coach.is_out_of_time(wanted=left) or self.climbed <= number
-        if not self.ended and self.climbed == self._judged:
+        if not self.ended and self.climbed == self.judged:
             earned = earns_more(self)
             self.unearned -= earned
             self.ended = not earned
@@ -183,11 +186,11 @@ class Recipe:
         steps, learned = sum(rung.steps for rung in self.rungs[:best]), self._has_learned()
         if best == 0 or best < climbed or climbed == self._length or not is_finished(self, best):
             return Chosen(best, self.strength, steps, None, learned, self.used)
-        further = best if best == self._judged and self.jury.gained_last(STILL) else best - 1
+        further = best if best == self.judged and self.jury.gained_last(STILL) else best - 1
         return Chosen(best, self.strength, steps + self.rungs[further].steps, further, learned, self.used)
 
     @property
-    def _judged(self) -> int:
+    def judged(self) -> int:
         """Rungs that are climbed under judgement; the last one of a whole path is left for the finish."""
         return self._length - (self.folds is not None and self._length >= RESERVED)
 
