@@ -241,12 +241,12 @@ def test_rows_of_no_weight_have_no_say_in_the_strength(rng):
 
 def test_a_path_that_still_gains_earns_more_rungs(rng):
     run = recipe(rng, n=2000, rungs=(*RUNGS, Rung(400, 0.02), Rung(800, 0.02)), unearned=2)
-    assert (run._judged, run._length) == (2, 3)
+    assert (run.judged, run._length) == (2, 3)
     run.climb(5)
     assert run.ended
-    assert run.climbed == run._judged > 2  # the last one is left for the finish
+    assert run.climbed == run.judged > 2  # the last one is left for the finish
     chosen, _ = run.run()
-    assert chosen.rung <= run._judged
+    assert chosen.rung <= run.judged
 
 
 def test_a_path_over_noise_earns_nothing(rng):
