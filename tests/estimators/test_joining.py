@@ -69,6 +69,15 @@ def test_a_start_that_explains_nothing_has_a_partner_at_once(rng):
     assert [entry["member"] for entry in model.history_[:2]] == [0, 1]
 
 
+def test_paths_that_race_have_as_many_members(rng):
+    """A start of few bins explains nothing of this, one of many does, and would be alone."""
+    X = rng.uniform(-1, 1, (4000, 2))
+    y = np.sin(60 * X[:, 0]) + 0.2 * rng.normal(size=len(X))
+    model = MonotonicRegressor(random_state=0).fit(X, y)
+    raced = [entry["member"] for entry in model.history_ if entry["n_bins"] > 8]
+    assert [entry["member"] for entry in model.history_[:2]] == raced[:2] == [0, 1]
+
+
 @pytest.mark.parametrize("with_offset", [False, True])
 def test_what_a_start_explains_is_measured_against_its_mean(rng, monkeypatch, with_offset):
     X = rng.uniform(-1, 1, (3000, 2))

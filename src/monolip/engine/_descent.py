@@ -13,7 +13,6 @@ __all__ = ["descend", "descend_all", "scale_columns"]
 
 FloatArray = NDArray[np.float64]
 
-
 SWEEPS = 100
 SMALL = 0.5  # part of the tolerance: a step below that is not made, as it costs as much as a large one
 
