@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
 
-__all__ = ["descend", "descend_all", "scale_columns"]
+__all__ = ["descend", "descend_all"]
 
 FloatArray = NDArray[np.float64]
 
 SWEEPS = 100
 SMALL = 0.5  # part of the tolerance: a step below that is not made, as it costs as much as a large one
-
-
-@compiled()
-def scale_columns(x: NDArray[Any], mean: NDArray[Any], root: NDArray[Any], scaled: NDArray[Any]) -> None:
-    """scaled = (x - mean) * root, column by column as they lie in memory: in one pass, not in two."""
-    for j in range(x.shape[1]):
-        for i in range(x.shape[0]):
-            scaled[i, j] = (x[i, j] - mean[j]) * root[i]
 
 
 @compiled()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from monolip.engine._additive_fit import LARGEST, AdditiveFit
-from monolip.engine._newton import CURVED
+from monolip.engine._newton import CURVED, derivatives, of_loss
 from monolip.engine.judging import row_losses
 from monolip.engine.problem import Problem
 
@@ -26,6 +26,7 @@ FloatArray = NDArray[np.float64]
 
 MAX_COLUMNS, MAX_ROWS, MAX_NEWTON_ROWS = 1024, 16_384, 4096
 FAR_APART = ("poisson", "tweedie")  # losses whose curvature has no bound: under another one's, few steps lead nowhere
+MAX_TOGETHER, MAX_GRAMS = 60, 2**24  # starts; entries of their Gram matrices, and of blocks of rows
 MAX_CELLS = 2**21  # of rows times columns: the Gram matrix takes this times the number of columns
 FEW_ROWS = 256  # unpacked at once
 
@@ -67,11 +68,11 @@ def slope_and_curvature(start: Additive, problem: Problem, places: NDArray[np.in
     f = problem.linear(start.slopes, places) + start.constant
     f += data.offset[places, 0] if len(data.offset) else 0.0
     y, weight = data.y[places, 0].astype(np.float64), data.weight[places].astype(np.float64)
-    curved = CURVED.get(problem.loss.name)
-    if curved is None:
+    if problem.loss.name not in CURVED:
         return weight * np.minimum(np.maximum(f - y, -LARGEST), LARGEST), weight
-    slope, curvature = curved.derivatives(f, y, problem.parameter)
-    return weight * slope, weight * curvature
+    slope, curvature = np.empty((1, len(f))), np.empty((1, len(f)))
+    derivatives(*of_loss(problem.loss.name, problem.parameter), f[None], y, slope, curvature)
+    return weight * slope[0], weight * curvature[0]
 
 
 def fit_additive(
@@ -94,34 +95,54 @@ def fit_additives(
     used = np.flatnonzero(np.isfinite(penalty))
     parts = [problem.places(some) for some in rows]
     most = min(MAX_NEWTON_ROWS if problem.loss.name in CURVED else MAX_ROWS, _most_rows(problem))
-    every = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
-    alone = len(every) > most or len(used) > MAX_COLUMNS or problem.loss.name in FAR_APART
-    if len(parts) > 1 and alone:
+    if len(parts) == 1:
+        places = _some(parts[0], most)
+        return _fitted(problem, places, used, penalty, sorted(strengths, reverse=True), np.ones((1, len(places)), bool))
+    together = None if problem.loss.name in FAR_APART else _in_blocks(parts, most, len(used))
+    if together is None:
         return [fit_additives(problem, [some], penalty, strengths)[0] for some in rows]
-    without = [np.flatnonzero(np.isin(every, part, invert=True)) for part in parts] if len(parts) > 1 else None
-    return _fitted(problem, _some(every, most), used, penalty, sorted(strengths, reverse=True), without)
+    return _fitted(problem, together[0], used, penalty, sorted(strengths, reverse=True), together[1])
+
+
+def _in_blocks(
+    parts: Sequence[NDArray[np.int32]], most: int, n_used: int
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]] | None:
+    """All rows there are, those in the same parts together; and (parts, rows) which are in which. None: too many, or
+    too many Gram matrices."""
+    if len(parts) > MAX_TOGETHER or n_used > MAX_COLUMNS:
+        return None
+    codes = np.zeros(max(int(part.max(initial=0)) for part in parts) + 1, np.int64)
+    for number, part in enumerate(parts):
+        codes[part] |= 1 << number
+    every = np.flatnonzero(codes).astype(np.int32)
+    every = every[np.argsort(codes[every], kind="stable")]
+    mine = codes[every]
+    n_blocks = 1 + np.count_nonzero(np.diff(mine))
+    if len(every) > most or (len(parts) + n_blocks) * n_used**2 > MAX_GRAMS:
+        return None
+    return every, mine >> np.arange(len(parts))[:, None] & 1 > 0
 
 
 def _fitted(
     problem: Problem, places: NDArray[np.int32], used: NDArray[np.int64], penalty: FloatArray,
-    strengths: Sequence[float], without: Sequence[NDArray[np.int64]] | None,
+    strengths: Sequence[float], learns: NDArray[np.bool_],
 ) -> list[list[Additive]]:  # fmt: skip
-    """without: of the places, those that each start leaves out; None: there is one, of all of them."""
+    """learns: (starts, places), which of them each start learns from."""
     data = problem.data
     y, weight = data.y[places, 0].astype(np.float64), data.weight[places].astype(np.float64)
     offset = data.offset[places, 0].astype(np.float64) if len(data.offset) else np.zeros(len(y))
     used = _screened(problem, places, y, weight, used)
     fit = AdditiveFit(
         _columns(problem, places, used), y, weight, offset, problem.lower[0][used], problem.upper[0][used],
-        problem.loss.name, problem.parameter, *(() if without is None else (without,)),
+        problem.loss.name, problem.parameter, learns,
     )  # fmt: skip
     flat = np.minimum(np.maximum(problem.lower[0], 0.0), problem.upper[0])
-    found: list[list[Additive]] = [[] for _ in fit.starts]
-    for step in fit.path(strengths, penalty[used]):
-        for mine, (w, constant) in zip(found, step, strict=True):
-            slopes = flat.copy()
-            slopes[used] = w
-            mine.append(Additive(slopes, constant))
+    slopes = np.tile(flat, (len(learns), len(strengths), 1))
+    found: list[list[Additive]] = [[] for _ in learns]
+    for k, (every, constants) in enumerate(fit.path(strengths, penalty[used])):
+        slopes[:, k, used] = every
+        for mine, its, constant in zip(found, slopes, constants.tolist(), strict=True):
+            mine.append(Additive(its[k], constant))
     return found
 
 

@@ -1,0 +1,92 @@
+"""Newton steps of additive starts: to the solution of a least-squares problem each, or part of the way to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine._compile import compiled
+from monolip.engine._descent import descend
+from monolip.engine._newton import value
+
+__all__ = ["newton_steps"]
+
+FloatArray = NDArray[np.float64]
+
+NEAR = 2.0  # change of f in any row up to which curvature, and so a Newton step, can be trusted
+HALVINGS = 8  # of a step that makes things worse; one that still does is not made
+NOISE = 1e-6  # part of the loss that sums in single precision do not tell
+
+
+@compiled(inner=True)
+def _linear(x: NDArray[Any], w: FloatArray, constant: float, line: NDArray[Any], f: FloatArray) -> None:
+    """f = x . w + constant, column by column as they lie in memory, in x's precision."""
+    line[:] = 0.0
+    for j in range(w.size):
+        slope = line.dtype.type(w[j])
+        if slope != 0.0:
+            for i in range(line.size):
+                line[i] += x[i, j] * slope
+    for i in range(line.size):
+        f[i] = line[i] + constant
+
+
+@compiled(inner=True)
+def _cost(
+    two_classes: bool, power: float, f: FloatArray, part: float, change: FloatArray, y: FloatArray,
+    weight: FloatArray, penalty: FloatArray, w: FloatArray,
+) -> float:  # fmt: skip
+    """What is minimised, at f + part * change; rows without weight are not looked at."""
+    total = 0.0
+    for j in range(w.size):
+        total += penalty[j] * w[j] * w[j] / 2.0
+    for i in range(f.size):
+        if weight[i] != 0.0:
+            total += weight[i] * value(two_classes, power, f[i] + part * change[i], y[i])
+    return total
+
+
+@compiled()
+def newton_steps(
+    two_classes: bool, power: float, x: NDArray[Any], y: FloatArray, offset: FloatArray, weights: FloatArray,
+    gram: NDArray[Any], moment: FloatArray, mean: FloatArray, middle: FloatArray, penalty: FloatArray,
+    lower: FloatArray, upper: FloatArray, reach: FloatArray, tolerance: FloatArray, slopes: FloatArray,
+    constants: FloatArray,
+) -> None:  # fmt: skip
+    """slopes and constants, a row for each start, move on under one penalty; so do the least-squares problems.
+
+    A step that leads far and would make things worse is halved. reach: (d,) the largest size of each column.
+    """
+    line, here, change = np.empty(len(y), x.dtype), np.empty(len(y)), np.empty(len(y))
+    new = np.empty(len(lower))
+    for s in range(len(slopes)):
+        w, constant = slopes[s], constants[s]
+        new[:] = w
+        descend(gram[s], moment[s], penalty, lower, upper, new, tolerance[s])
+        last, most = middle[s], 0.0
+        for j in range(w.size):
+            last -= mean[s, j] * new[j]
+            most += abs(new[j] - w[j]) * reach[j]
+        part, made = 1.0, most + abs(last - constant) <= NEAR
+        if not made:
+            _linear(x, new - w, last - constant, line, change)
+            made = max(change.max(), -change.min()) <= NEAR
+        if not made:
+            _linear(x, w, constant, line, here)
+            here += offset
+            before = _cost(two_classes, power, here, 0.0, change, y, weights[s], penalty, w)
+            there = new.copy()
+            for _ in range(HALVINGS):
+                cost = _cost(two_classes, power, here, part, change, y, weights[s], penalty, there)
+                if cost <= before + NOISE * abs(before):
+                    made = True
+                    break
+                part /= 2.0
+                for j in range(w.size):
+                    there[j] = min(max(w[j] + part * (new[j] - w[j]), lower[j]), upper[j])
+            new = there
+        if made:
+            slopes[s] = new
+            constants[s] = constant + part * (last - constant)

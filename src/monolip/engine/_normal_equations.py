@@ -1,0 +1,76 @@
+"""Weighted least-squares problems of several starts on one table: Gram matrices, moments and means.
+
+Rows that the same starts learn from lie together in blocks. A block's Gram matrix is made once and added to those of
+all its starts: nothing is taken away, so a row that a start leaves out has no part in it, however much it weighs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monolip.engine._normal_sums import centre, is_alike, scale, weigh
+
+__all__ = ["NormalEquations"]
+
+FloatArray = NDArray[np.float64]
+Starts = NDArray[np.int64]
+
+
+class NormalEquations:
+    """gram: (starts, d, d); moment, mean: (starts, d); middle: (starts,), the means of what is regressed on.
+
+    x: (n, d), column by column in memory. learns: (starts, n), which rows each learns from. in_place: x is not needed
+    afterwards.
+    """
+
+    def __init__(self, x: NDArray[Any], weight: FloatArray, learns: NDArray[np.bool_], in_place: bool) -> None:
+        self.x, self.learns, (n_starts, n), d = x, learns, learns.shape, x.shape[1]
+        self.weights = np.where(learns, weight, 0.0)
+        self.scaled = x if in_place else np.empty_like(x)
+        self.gram = np.empty((n_starts, d, d), x.dtype)
+        self.moment, self.mean, self.middle = np.empty((n_starts, d)), np.empty((n_starts, d)), np.empty(n_starts)
+        ends = (np.flatnonzero((learns[:, 1:] != learns[:, :-1]).any(axis=0)) + 1).tolist()
+        self.blocks = [slice(start, stop) for start, stop in zip([0, *ends], [*ends, n], strict=True)]
+        self._mine = learns[:, [0, *ends]].astype(x.dtype)  # (starts, blocks)
+        self._products = np.empty((len(self.blocks), d, d), x.dtype)
+
+    def put(self, f: FloatArray, slope: FloatArray, curve: FloatArray) -> None:
+        """All rows' columns are regressed on f - slope / curve, with weights times curve; each is (starts, n).
+
+        Under the first one's curvature, but for starts whose own is another one: those have Gram matrices of their own.
+        """
+        every = np.arange(len(f))
+        self._weigh(every, f, slope, curve[0])
+        alike = np.array([s == 0 or self._is_alike(s, curve) for s in range(len(f))])
+        self._put(every[alike])
+        for s in every[~alike]:
+            self._weigh(every[s : s + 1], f, slope, curve[s])
+            self._put(every[s : s + 1])
+
+    def _weigh(self, some: Starts, f: FloatArray, slope: FloatArray, curve: FloatArray) -> None:
+        """Columns around their means, times roots of weights times curve, (n,)."""
+        n, d, dtype = *self.x.shape, self.x.dtype
+        self._sides = np.empty((2, len(self.learns), n), dtype)
+        self._total, self._common, share = np.empty(len(self.learns)), np.empty(d), np.empty((2, n), dtype)
+        weigh(self.weights, some, curve, f, slope, self._sides, self._total, self.middle, share)
+        scale(self.x, share, self._common, self.scaled)
+
+    def _is_alike(self, s: int, curve: FloatArray) -> bool:
+        parts = np.empty((2, len(self.x)), self.x.dtype)
+        return bool(is_alike(self.scaled, self.weights[s], curve[s], curve[0], parts))
+
+    def _put(self, some: Starts) -> None:
+        sides = self._sides[:, some] if len(some) < len(self.learns) else self._sides
+        sums = np.asarray(sides.reshape(2 * len(some), -1) @ self.scaled, np.float64).reshape(2, len(some), -1)
+        for rows, product in zip(self.blocks, self._products, strict=True):
+            part = self.scaled[rows]
+            np.matmul(part.T, part, out=product)
+        flat = self._products.reshape(len(self.blocks), -1)
+        if len(some) < len(self.learns):
+            self.gram[some] = (self._mine[some] @ flat).reshape(len(some), *self.gram.shape[1:])
+        else:
+            np.matmul(self._mine, flat, out=self.gram.reshape(len(some), -1))
+        centre(self.gram, some, sums, self._total, self._common, self.moment, self.mean)
