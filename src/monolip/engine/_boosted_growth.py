@@ -22,7 +22,7 @@ LOW, HIGH = 2, 3  # of a leaf: what its values are clamped to, beside G and H
 def grow(
     codes: Codes, directions: Any, n_leaves: int, rate: float, n_used: int, count: int, rest: int, nodes: Any,
     values: Any, f: FloatArray, sums: Any, splits: Any, where: Any, leaves: Any, slopes: Any, rows: Any, unseen: Any,
-    spare: Any, used: Any, n_codes: Any,
+    spare: Any, used: Any, n_codes: Any, room: Any,
 ) -> int:  # fmt: skip
     """One tree, its best leaf split first; the number of its leaves."""
     _fill(sums, 0, codes, rows, 0, count, used, n_used, slopes)
@@ -34,7 +34,7 @@ def grow(
     where[0] = 0
     where[0, 1], where[0, 3] = count, rest
     smallest = MIN_ROWS * leaves[0, 1] / max(count, 1)  # of curvature, which stands for rows
-    _find(0, directions, n_used, smallest, sums, splits, leaves, used, n_codes)
+    _find(0, directions, n_used, smallest, sums, splits, leaves, used, n_codes, room)
     found, nodes[0, 0] = 1, -1
     while found < n_leaves:
         k = 0
@@ -46,8 +46,8 @@ def grow(
         found += 1
         if found < n_leaves:
             _share(k, found - 1, codes, n_used, sums, where, slopes, rows, used, n_codes)
-            _find(k, directions, n_used, smallest, sums, splits, leaves, used, n_codes)
-            _find(found - 1, directions, n_used, smallest, sums, splits, leaves, used, n_codes)
+            _find(k, directions, n_used, smallest, sums, splits, leaves, used, n_codes, room)
+            _find(found - 1, directions, n_used, smallest, sums, splits, leaves, used, n_codes, room)
     for k in range(found):
         v = rate * min(max(-leaves[k, 0] / (leaves[k, 1] + RIDGE), leaves[k, LOW]), leaves[k, HIGH])
         values[where[k, 4]] = v
@@ -73,31 +73,39 @@ def _fill(sums: Any, leaf: int, codes: Codes, rows: Any, a: int, b: int, used: A
 
 @compiled(inner=True)
 def _find(
-    k: int, directions: Any, n_used: int, smallest: float, sums: Any, splits: Any, leaves: Any, used: Any, n_codes: Any
-) -> None:
+    k: int, directions: Any, n_used: int, smallest: float, sums: Any, splits: Any, leaves: Any, used: Any, n_codes: Any,
+    room: Any,
+) -> None:  # fmt: skip
     """The split of leaf k that gains most; a gain of 0 where there is none."""
     all_g, all_h, low, high = leaves[k, 0], leaves[k, 1], leaves[k, LOW], leaves[k, HIGH]
     own = min(max(-all_g / (all_h + RIDGE), low), high)
     splits[k, 0] = 0.0
     most = 1e-10 - all_g * own - 0.5 * (all_h + RIDGE) * own * own
     for u in range(n_used):
-        g, h, direction = 0.0, 0.0, directions[used[u]]
-        for c in range(n_codes[used[u]] - 1):
+        n, direction = n_codes[used[u]] - 1, np.float64(directions[used[u]])
+        g, h = 0.0, 0.0
+        for c in range(n):
             g += sums[k, u, c, 0]
             h += sums[k, u, c, 1]
-            if h < smallest or sums[k, u, c, 1] == 0.0:
-                continue
-            if all_h - h < smallest:
-                break
+            room[0, c] = g
+            room[1, c] = h if sums[k, u, c, 1] != 0.0 else 0.0  # nothing there: the split before is the same
+        for c in range(n):  # no branch depends on a code: several are done at once
+            g, h = room[0, c], room[1, c]
             rest, left_h, right_h = all_g - g, h + RIDGE, all_h - h + RIDGE
             left, right = min(max(-g / left_h, low), high), min(max(-rest / right_h, low), high)
             gain = -left * (g + 0.5 * left_h * left) - right * (rest + 0.5 * right_h * right)
-            if gain > most and direction * (right - left) >= 0.0:
-                most = gain
-                splits[k, 0], splits[k, 1], splits[k, 2] = gain, u, c + 1
-                splits[k, 3], splits[k, 4], splits[k, 5], splits[k, 6] = g, h, left, right
+            fits = (h > 0.0) & (h >= smallest) & (all_h - h >= smallest) & (direction * (right - left) >= 0.0)
+            room[2, c] = gain if fits else -np.inf
+        for c in range(n):
+            if room[2, c] > most:
+                most = room[2, c]
+                splits[k, 0], splits[k, 1], splits[k, 2] = most, u, c + 1
+                splits[k, 3], splits[k, 4] = room[0, c], room[1, c]
     if splits[k, 0] > 0.0:
         splits[k, 0] = most + all_g * own + 0.5 * (all_h + RIDGE) * own * own
+        g, h = splits[k, 3], splits[k, 4]
+        splits[k, 5] = min(max(-g / (h + RIDGE), low), high)
+        splits[k, 6] = min(max(-(all_g - g) / (all_h - h + RIDGE), low), high)
 
 
 @compiled(inner=True)
@@ -149,7 +157,10 @@ def _share(
     left_is_small = where[k, 1] - where[k, 0] <= where[new, 1] - where[new, 0]
     small, large = (k, new) if left_is_small else (new, k)
     if left_is_small:
-        sums[new] = sums[k]
+        for u in range(n_used):
+            for c in range(n_codes[used[u]]):
+                sums[new, u, c, 0] = sums[k, u, c, 0]
+                sums[new, u, c, 1] = sums[k, u, c, 1]
     _fill(sums, small, codes, rows, where[small, 0], where[small, 1], used, n_used, slopes)
     for u in range(n_used):
         for c in range(n_codes[used[u]]):

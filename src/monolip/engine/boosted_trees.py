@@ -65,15 +65,15 @@ def boost(
     start = float(np.log(mean / (1.0 - mean))) if is_class else mean
     n_used, most = max(1, int(np.ceil(PART * d))), 2 * pace.n_leaves - 1
     nodes, values = np.zeros((pace.most_trees, most, 3), np.int32), np.zeros((pace.most_trees, most))
-    f, best_f = np.full(n, start), np.full(n, start)
+    sizes, f, best_f = np.zeros(pace.most_trees, np.int64), np.full(n, start), np.full(n, start)
     room = _Room.of(codes, n_used, pace.n_leaves)
     count = _boost(
-        codes, y, weight, learn, held, directions, is_class, np.uint64(seed), *pace, n_used, nodes, values, f, best_f,
-        *room,
+        codes, y, weight, learn, held, directions, is_class, np.uint64(seed), *pace, n_used, nodes, values, sizes, f,
+        best_f, *room,
     )  # fmt: skip
     if count == 0:
         return None
-    trees = [_tree(nodes[t], values[t]) for t in range(count)]
+    trees = [_tree(nodes[t, :size], values[t, :size]) for t, size in enumerate(sizes[:count].tolist())]
     if len(trees[0].feature) == 1:  # no split gains anything; the next tree would find no more
         return None
     trees[0].value[trees[0].feature < 0] += start
@@ -81,9 +81,7 @@ def boost(
 
 
 def _tree(nodes: NDArray[np.int32], values: FloatArray) -> Tree:
-    size = 1 if nodes[0, 0] < 0 else int(nodes[:, 2].max()) + 2  # a child is the first of two
-    feature, code, child = nodes[:size].T
-    return Tree(feature.copy(), code.copy(), child.copy(), values[:size].copy())
+    return Tree(nodes[:, 0], nodes[:, 1], nodes[:, 2], values)
 
 
 class _Room(NamedTuple):
@@ -99,6 +97,7 @@ class _Room(NamedTuple):
     spare: NDArray[np.int32]
     used: NDArray[np.int32]
     n_codes: NDArray[np.int64]
+    gains: FloatArray  # (3, codes): of the splits of a leaf along a feature
 
     @classmethod
     def of(cls, codes: Codes, n_used: int, n_leaves: int) -> _Room:
@@ -107,15 +106,15 @@ class _Room(NamedTuple):
         leaves = [np.zeros((n_leaves, *shape), kind) for shape, kind in zip(per_leaf, kinds, strict=True)]
         rows = [np.zeros(n + 1, np.int32) for _ in range(3)]  # what is written ahead of a count needs one more
         used, n_codes = np.arange(d, dtype=np.int32), codes.max(axis=0).astype(np.int64) + 1
-        return cls._make([*leaves, np.zeros((n, 2)), *rows, used, n_codes])
+        return cls._make([*leaves, np.zeros((n, 2)), *rows, used, n_codes, np.zeros((3, MOST_CODES))])
 
 
 @compiled()
 def _boost(
     codes: Codes, y: FloatArray, weight: FloatArray, learn: Any, held: Any, directions: Any, is_class: bool, state: Any,
-    n_leaves: int, rate: float, most_trees: int, patience: int, n_used: int, nodes: Any, values: Any, f: FloatArray,
-    best_f: FloatArray, sums: Any, splits: Any, where: Any, leaves: Any, slopes: Any, rows: Any, unseen: Any,
-    spare: Any, used: Any, n_codes: Any,
+    n_leaves: int, rate: float, most_trees: int, patience: int, n_used: int, nodes: Any, values: Any, sizes: Any,
+    f: FloatArray, best_f: FloatArray, sums: Any, splits: Any, where: Any, leaves: Any, slopes: Any, rows: Any,
+    unseen: Any, spare: Any, used: Any, n_codes: Any, gains: Any,
 ) -> int:  # fmt: skip
     """Number of trees that rows held out like best; their sum in best_f."""
     best, least = 0, _loss(y, weight, held, is_class, f)
@@ -123,9 +122,9 @@ def _boost(
         state, count, rest = _draw(y, weight, learn, held, is_class, state, f, slopes, rows, unseen, used, n_used)
         found = grow(
             codes, directions, n_leaves, rate, n_used, count, rest, nodes[t], values[t], f, sums, splits, where, leaves,
-            slopes, rows, unseen, spare, used, n_codes,
+            slopes, rows, unseen, spare, used, n_codes, gains,
         )  # fmt: skip
-        loss = _loss(y, weight, held, is_class, f)
+        sizes[t], loss = 2 * found - 1, _loss(y, weight, held, is_class, f)
         if loss < least:
             best, least = t + 1, loss
             best_f[:] = f
