@@ -30,7 +30,7 @@ __all__ = ["LARGEST", "AdditiveFit"]
 FloatArray = NDArray[np.float64]
 Found = tuple[FloatArray, FloatArray]  # slopes (starts, d) and constants (starts,)
 
-FIRST_STEPS = 2  # before the first strength's own
+FIRST_STEPS = 1  # before the first strength's own
 SERVES = 2  # strengths that one Newton step serves: neighbours have nearly the same curvature
 STRONGEST, STRIDE = 3000.0, 10.0  # where Newton steps begin, and by how much less the next one may be penalised
 TOLERANCE = 5e-4  # of a step in one slope: change of f in a usual row, where y is of size one

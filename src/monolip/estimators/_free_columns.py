@@ -70,7 +70,8 @@ def _numbers(given: RawColumn, missing: str) -> tuple[FloatArray, float, float]:
     if gone.any() or missing != "state":
         stand = -MISSING if missing == "highest" else MISSING
         return np.where(gone, stand, given.values), stand, 0.0
-    return given.values, float(np.quantile(given.values, 0.5, method="lower")), 0.0
+    middle = (len(gone) - 1) // 2
+    return given.values, float(np.partition(given.values, middle)[middle]), 0.0
 
 
 def _labels(given: RawColumn, column: CategoryColumn, word: str) -> tuple[FloatArray, float, float]:
