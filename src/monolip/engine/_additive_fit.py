@@ -41,7 +41,8 @@ ROBUST = ("absolute", "huber", "pinball")
 class AdditiveFit:
     """Where the iteration stands; each Newton step solves a weighted least-squares problem.
 
-    learns: (starts, n), which rows each learns from; rows that the same ones learn from should lie together.
+    x: (d, n), columns of the table. learns: (starts, n), which rows each learns from; rows that the same ones learn from
+    should lie together.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class AdditiveFit:
             yield from self._least_squares(np.array(strengths), penalty)
             return
         self.constants = np.array([self._first_constant(mine) for mine in self.learns])
-        self.reach = np.maximum(self.x.max(axis=0), -self.x.min(axis=0)).astype(np.float64)
+        self.reach = np.maximum(self.x.max(axis=1), -self.x.min(axis=1)).astype(np.float64)
         first = max(STRONGEST, strengths[0])
         for _ in range(FIRST_STEPS):
             self._look_around()
@@ -125,7 +126,7 @@ class AdditiveFit:
 
     def _linear(self, slopes: FloatArray, constants: FloatArray) -> FloatArray:
         """(starts, n)."""
-        return np.asarray(slopes.astype(self.x.dtype) @ self.x.T, np.float64) + constants[:, None]
+        return np.asarray(slopes.astype(self.x.dtype) @ self.x, np.float64) + constants[:, None]
 
     def _first_constant(self, mine: NDArray[np.bool_]) -> float:
         weight, offset = self.weight[mine], self.offset[mine]

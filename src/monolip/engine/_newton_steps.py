@@ -22,13 +22,13 @@ NOISE = 1e-6  # part of the loss that sums in single precision do not tell
 
 @compiled(inner=True)
 def _linear(x: NDArray[Any], w: FloatArray, constant: float, line: NDArray[Any], f: FloatArray) -> None:
-    """f = x . w + constant, column by column as they lie in memory, in x's precision."""
+    """f = w . x + constant, in x's precision; x: (d, n), columns of the table."""
     line[:] = 0.0
     for j in range(w.size):
         slope = line.dtype.type(w[j])
         if slope != 0.0:
             for i in range(line.size):
-                line[i] += x[i, j] * slope
+                line[i] += x[j, i] * slope
     for i in range(line.size):
         f[i] = line[i] + constant
 
@@ -55,9 +55,10 @@ def newton_steps(
     lower: FloatArray, upper: FloatArray, reach: FloatArray, tolerance: FloatArray, slopes: FloatArray,
     constants: FloatArray,
 ) -> None:  # fmt: skip
-    """slopes and constants, a row for each start, move on under one penalty; so do the least-squares problems.
+    """slopes and constants, a row for each start, move to the solutions of least-squares problems under one penalty.
 
-    A step that leads far and would make things worse is halved. reach: (d,) the largest size of each column.
+    A step that leads far and would make things worse is halved, or not made. x: (d, n), columns of the table; reach:
+    (d,), the largest size of each.
     """
     line, here, change = np.empty(len(y), x.dtype), np.empty(len(y)), np.empty(len(y))
     new = np.empty(len(lower))

@@ -22,12 +22,12 @@ Starts = NDArray[np.int64]
 class NormalEquations:
     """gram: (starts, d, d); moment, mean: (starts, d); middle: (starts,), the means of what is regressed on.
 
-    x: (n, d), column by column in memory. learns: (starts, n), which rows each learns from. in_place: x is not needed
+    x: (d, n), columns of the table. learns: (starts, n), which rows each learns from. in_place: x is not needed
     afterwards.
     """
 
     def __init__(self, x: NDArray[Any], weight: FloatArray, learns: NDArray[np.bool_], in_place: bool) -> None:
-        self.x, self.learns, (n_starts, n), d = x, learns, learns.shape, x.shape[1]
+        self.x, self.learns, (n_starts, n), d = x, learns, learns.shape, len(x)
         self.weights = np.where(learns, weight, 0.0)
         self.scaled = x if in_place else np.empty_like(x)
         self.gram = np.empty((n_starts, d, d), x.dtype)
@@ -52,22 +52,22 @@ class NormalEquations:
 
     def _weigh(self, some: Starts, f: FloatArray, slope: FloatArray, curve: FloatArray) -> None:
         """Columns around their means, times roots of weights times curve, (n,)."""
-        n, d, dtype = *self.x.shape, self.x.dtype
+        d, n, dtype = *self.x.shape, self.x.dtype
         self._sides = np.empty((2, len(self.learns), n), dtype)
         self._total, self._common, share = np.empty(len(self.learns)), np.empty(d), np.empty((2, n), dtype)
         weigh(self.weights, some, curve, f, slope, self._sides, self._total, self.middle, share)
         scale(self.x, share, self._common, self.scaled)
 
     def _is_alike(self, s: int, curve: FloatArray) -> bool:
-        parts = np.empty((2, len(self.x)), self.x.dtype)
+        parts = np.empty((2, self.x.shape[1]), self.x.dtype)
         return bool(is_alike(self.scaled, self.weights[s], curve[s], curve[0], parts))
 
     def _put(self, some: Starts) -> None:
         sides = self._sides[:, some] if len(some) < len(self.learns) else self._sides
-        sums = np.asarray(sides.reshape(2 * len(some), -1) @ self.scaled, np.float64).reshape(2, len(some), -1)
+        sums = np.asarray(sides.reshape(2 * len(some), -1) @ self.scaled.T, np.float64).reshape(2, len(some), -1)
         for rows, product in zip(self.blocks, self._products, strict=True):
-            part = self.scaled[rows]
-            np.matmul(part.T, part, out=product)
+            part = self.scaled[:, rows]
+            np.matmul(part, part.T, out=product)
         flat = self._products.reshape(len(self.blocks), -1)
         if len(some) < len(self.learns):
             self.gram[some] = (self._mine[some] @ flat).reshape(len(some), *self.gram.shape[1:])

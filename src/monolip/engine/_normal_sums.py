@@ -48,21 +48,21 @@ def weigh(
 
 @compiled(fast=True)
 def scale(x: NDArray[Any], share: NDArray[Any], mean: FloatArray, scaled: NDArray[Any]) -> None:
-    """mean = share[0] . x, and scaled = (x - mean) * share[1], column by column as they lie in memory."""
-    for j in range(x.shape[1]):
+    """mean = x . share[0], and scaled = (x - mean) * share[1]; x, scaled: (d, n), columns of the table."""
+    for j in range(x.shape[0]):
         middle = x.dtype.type(0)
-        for i in range(x.shape[0]):
-            middle += share[0, i] * x[i, j]
+        for i in range(x.shape[1]):
+            middle += share[0, i] * x[j, i]
         mean[j] = middle
-        for i in range(x.shape[0]):
-            scaled[i, j] = (x[i, j] - middle) * share[1, i]
+        for i in range(x.shape[1]):
+            scaled[j, i] = (x[j, i] - middle) * share[1, i]
 
 
 @compiled(fast=True)
 def is_alike(scaled: NDArray[Any], weight: FloatArray, own: FloatArray, other: FloatArray, parts: NDArray[Any]) -> bool:
     """Whether steps under another curvature come closer, and soon: along every column, and in all rows but few.
 
-    scaled: columns times roots of the other curvature.
+    scaled: (d, n), columns times roots of the other curvature.
     """
     apart, total = 0.0, 0.0
     for i in range(own.size):
@@ -75,10 +75,10 @@ def is_alike(scaled: NDArray[Any], weight: FloatArray, own: FloatArray, other: F
         parts[1, i] = ratio if learned else 0.0
     if apart > FEW * total:
         return False
-    for j in range(scaled.shape[1]):
+    for j in range(scaled.shape[0]):
         there, here = scaled.dtype.type(0), scaled.dtype.type(0)
-        for i in range(scaled.shape[0]):
-            square = scaled[i, j] * scaled[i, j]
+        for i in range(scaled.shape[1]):
+            square = scaled[j, i] * scaled[j, i]
             there += parts[0, i] * square
             here += parts[1, i] * square
         if here < ALIKE[0] * there or here > ALIKE[1] * there:

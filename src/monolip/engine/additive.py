@@ -151,11 +151,11 @@ def _most_rows(problem: Problem) -> int:
 
 
 def _columns(problem: Problem, places: NDArray[np.int32], used: NDArray[np.int64]) -> NDArray[Any]:
-    """Some columns of some rows, (places, used), column by column in memory; rows are unpacked a few at a time."""
-    x = np.empty((len(places), len(used)), problem.dtype, order="F")
+    """Some columns of some rows, (used, places); rows are unpacked a few at a time."""
+    x = np.empty((len(used), len(places)), problem.dtype)
     for start in range(0, len(places), FEW_ROWS):
         rows = problem.rows_at(places[start : start + FEW_ROWS])
-        x[start : start + FEW_ROWS] = rows if len(used) == rows.shape[1] else rows[:, used]
+        x[:, start : start + FEW_ROWS] = (rows if len(used) == rows.shape[1] else rows[:, used]).T
     return x
 
 
@@ -169,9 +169,9 @@ def _screened(
     size = np.abs(y).max() or 1.0  # squares of far outliers overflow
     rest = ((y - share @ y) / size * share).astype(dtype)
     centred = _columns(problem, places, used)
-    centred -= share.astype(dtype) @ centred
-    spread = np.sqrt(np.square(centred).mean(axis=0, dtype=np.float64))
-    score = np.abs(rest @ centred) / np.where(spread > 0, spread, np.inf)
+    centred -= (centred @ share.astype(dtype))[:, None]
+    spread = np.sqrt(np.square(centred).mean(axis=1, dtype=np.float64))
+    score = np.abs(centred @ rest) / np.where(spread > 0, spread, np.inf)
     return np.sort(used[np.argsort(-score, kind="stable")[:MAX_COLUMNS]])
 
 
