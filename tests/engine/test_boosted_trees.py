@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monolip.engine._boosted_growth import MIN_ROWS, RIDGE
 from monolip.engine.boosted_trees import MOST_CODES, Pace, boost
 from monolip.engine.extra_trees import Tree, sum_of_trees
 
@@ -124,3 +125,45 @@ def test_extreme_targets_stay_finite(scale, rng):
     x, z = table(rng)
     found = learn(x, scale * z[:, 0], [1, 0, 0, 0])
     assert found is None or np.isfinite(found.outputs).all()
+
+
+def leaf_of(tree, x):
+    """The leaf that each row comes to."""
+    at = np.zeros(len(x), np.int64)
+    while (inner := tree.feature[at] >= 0).any():
+        feature, rows = np.maximum(tree.feature[at], 0), np.arange(len(x))
+        at = np.where(inner, tree.child[at] + (x[rows, feature] >= tree.threshold[at]), at)
+    return at
+
+
+@pytest.mark.parametrize("codes", [4, MOST_CODES])
+def test_no_leaf_has_very_few_rows(rng, codes):
+    """One row far away at either end would be a leaf of its own."""
+    x, z = table(rng, 400, 3, codes)
+    y = z[:, 0] / codes + np.where(z[:, 1] == codes - 1, 5.0, 0.0) - np.where(z[:, 2] == 0, 5.0, 0.0)
+    held = np.arange(0, 400, 8)
+    learned = np.delete(np.arange(400), held)
+    found = learn(x, y, [0, 0, 0])
+    counts = [np.bincount(leaf_of(tree, x[learned])) for tree in found.trees]
+    assert min(count[count > 0].min() for count in counts) >= MIN_ROWS
+
+
+@pytest.mark.parametrize("direction", [-1, 0, 1])
+def test_a_first_split_is_the_best_there_is(rng, direction):
+    """One tree of two leaves over one feature and all rows it sees, against every split tried one by one."""
+    x, z = table(rng, 300, 1, 12)
+    y = np.sin(z[:, 0] * 0.9) + rng.normal(scale=0.1, size=300)
+    found = learn(x, y, [direction], pace=Pace(2, 1.0, 1, 1))
+    held = np.arange(0, 300, 8)
+    seen = np.delete(np.arange(300), held)  # a tree sees a part of them: sums of all are near, and the best is clear
+    rest = y - y[seen].mean()
+
+    def gain(code):
+        left, right = (rest[seen][side] for side in (x[seen, 0] < code, x[seen, 0] >= code))
+        values = left.sum() / (len(left) + RIDGE), right.sum() / (len(right) + RIDGE)
+        if min(len(left), len(right)) < MIN_ROWS or direction * (values[1] - values[0]) < 0:
+            return -np.inf
+        return left.sum() ** 2 / (len(left) + RIDGE) + right.sum() ** 2 / (len(right) + RIDGE)
+
+    gains = sorted(((gain(code), code) for code in range(1, 12)), reverse=True)
+    assert found.trees[0].threshold[0] == gains[0][1]

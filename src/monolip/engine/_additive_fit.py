@@ -41,8 +41,8 @@ ROBUST = ("absolute", "huber", "pinball")
 class AdditiveFit:
     """Where the iteration stands; each Newton step solves a weighted least-squares problem.
 
-    x: (d, n), columns of the table. learns: (starts, n), which rows each learns from; rows that the same ones learn from
-    should lie together.
+    x: (d, n), columns of the table. learns: (starts, n), which rows each learns from; rows that the same starts learn
+    from should lie together.
     """
 
     def __init__(
