@@ -94,7 +94,7 @@ def _find(
             rest, left_h, right_h = all_g - g, h + RIDGE, all_h - h + RIDGE
             left, right = min(max(-g / left_h, low), high), min(max(-rest / right_h, low), high)
             gain = -left * (g + 0.5 * left_h * left) - right * (rest + 0.5 * right_h * right)
-            fits = (h > 0.0) & (h >= smallest) & (all_h - h >= smallest) & (direction * (right - left) >= 0.0)
+            fits = (h >= smallest) & (all_h - h >= smallest) & (direction * (right - left) >= 0.0)
             room[2, c] = gain if fits else -np.inf
         for c in range(n):
             if room[2, c] > most:
