@@ -127,8 +127,10 @@ class Display:
     def _line(self, words: str) -> None:
         """At once, also into a pipe or a log, with the time since the fit began."""
         self.last_line = time.perf_counter()
+        seconds = self.last_line - self.started
+        since = f"{seconds:.1f} s" if seconds >= 1.0 else f"{1000 * seconds:.0f} ms"
         try:
-            print(f"{words}, after {self.last_line - self.started:.1f} s", file=sys.stderr, flush=True)
+            print(f"{words}, after {since}", file=sys.stderr, flush=True)
         except (OSError, ValueError):  # who read it has gone, which is no reason to lose the fit
             self.wanted = False
 
