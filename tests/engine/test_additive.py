@@ -276,3 +276,19 @@ def test_curvature_is_shared_only_where_it_is_alike(along):
     assert not is_alike(scaled, weight, np.where(apart, 0.8, other), other, parts)
     left_out = np.where(apart, 0.0, weight)
     assert is_alike(scaled, left_out, np.where(apart, 0.8, other), other, parts)  # rows that nobody learns from
+
+
+@pytest.mark.parametrize("loss", ["logistic", "gamma"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_set_of_rows_without_any_weight_spoils_no_other(loss, rng):
+    x, y = table(rng, loss, 300)
+    weight = np.where(np.arange(300) < 50, 0.0, 1.0)
+    learn = Problem(x, y, LOWER, UPPER, loss=loss, architecture=Architecture(hidden=(8, 8)), sample_weight=weight)
+    mine = fit_additives(learn, [np.arange(50), np.arange(300)], PENALTY, [30.0, 3.0])[1]
+    for one, other in zip(mine, fit_additive(learn, np.arange(300), PENALTY, [30.0, 3.0]), strict=True):
+        assert np.abs(one.slopes - other.slopes).max() < 2e-3
+
+
+def test_no_sets_of_rows_have_no_starts(rng):
+    x, y = table(rng, "squared", 40)
+    assert fit_additives(problem(x, y, "squared"), [], PENALTY, [3.0]) == []

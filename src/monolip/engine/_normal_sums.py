@@ -67,13 +67,13 @@ def is_alike(scaled: NDArray[Any], weight: FloatArray, own: FloatArray, other: F
     apart, total = 0.0, 0.0
     for i in range(own.size):
         ratio = own[i] / other[i]
-        if ratio < ALIKE[0] or ratio > ALIKE[1]:
+        if not ALIKE[0] <= ratio <= ALIKE[1]:  # nor where there is none, as of a start without any weight
             apart += weight[i] * max(own[i], other[i])
         total += weight[i] * own[i]
         learned = weight[i] > 0.0
         parts[0, i] = 1.0 if learned else 0.0
         parts[1, i] = ratio if learned else 0.0
-    if apart > FEW * total:
+    if not apart <= FEW * total:
         return False
     for j in range(scaled.shape[0]):
         there, here = scaled.dtype.type(0), scaled.dtype.type(0)
@@ -81,7 +81,7 @@ def is_alike(scaled: NDArray[Any], weight: FloatArray, own: FloatArray, other: F
             square = scaled[j, i] * scaled[j, i]
             there += parts[0, i] * square
             here += parts[1, i] * square
-        if here < ALIKE[0] * there or here > ALIKE[1] * there:
+        if not ALIKE[0] * there <= here <= ALIKE[1] * there:
             return False
     return True
 

@@ -89,8 +89,8 @@ def fit_additive(
 def fit_additives(
     problem: Problem, rows: Sequence[ArrayLike | None], penalty: FloatArray, strengths: Sequence[float]
 ) -> list[list[Additive]]:
-    """`fit_additive` for several sets of rows; quicker than one by one where they have most rows in common."""
-    if len(problem.lower) != 1 or problem.center is not None:
+    """`fit_additive` for several sets of distinct rows; quicker than one by one where they have most in common."""
+    if not rows or len(problem.lower) != 1 or problem.center is not None:
         return [[] for _ in rows]
     used = np.flatnonzero(np.isfinite(penalty))
     parts = [problem.places(some) for some in rows]
