@@ -15,8 +15,8 @@ def stepped(constant, middle, offset=0.0, y=1.0, weight=None, loss="poisson"):
     newton_steps(
         *of_loss(loss, 1.5), np.zeros((1, N), np.float32), np.full(N, y), np.full(N, offset),
         np.ones((1, N)) if weight is None else weight[None], np.zeros((1, 1, 1), np.float32), np.zeros((1, 1)),
-        np.zeros((1, 1)), np.array([middle]), np.ones(1), -np.ones(1), np.ones(1), np.zeros(1), np.array([1e-3]),
-        slopes, constants,
+        np.zeros((1, 1)), np.array([middle]), 1.0, np.ones(1), -np.ones(1), np.ones(1), np.zeros(1), np.array([1e-3]),
+        slopes, constants, np.empty(N, np.float32), np.empty((2, N)), np.zeros((4, 1)),
     )  # fmt: skip
     assert slopes[0, 0] == 0.0
     return constants[0]

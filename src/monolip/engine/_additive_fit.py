@@ -66,15 +66,15 @@ class AdditiveFit:
         first = max(STRONGEST, strengths[0])
         for _ in range(FIRST_STEPS):
             self._look_around()
-            self._step(first * penalty)
+            self._step(first, penalty)
         while first > STRIDE * strengths[0]:
             first /= STRIDE
             self._look_around()
-            self._step(first * penalty)
+            self._step(first, penalty)
         for number, strength in enumerate(strengths):
             if number % SERVES == 0:
                 self._look_around()
-            self._step(strength * penalty)
+            self._step(strength, penalty)
             yield self.slopes.copy(), self.constants.copy()
 
     def _look_around(self) -> None:
@@ -84,12 +84,12 @@ class AdditiveFit:
         derivatives(*of_loss(self.loss, self.parameter), f + self.offset, self.y, slope, curve)
         self.normal.put(f, slope, curve)
 
-    def _step(self, penalty: FloatArray) -> None:
-        normal = self.normal
+    def _step(self, strength: float, penalty: FloatArray) -> None:
+        normal, (d, n) = self.normal, self.x.shape
         newton_steps(
             *of_loss(self.loss, self.parameter), self.x, self.y, self.offset, normal.weights, normal.gram,
-            normal.moment, normal.mean, normal.middle, penalty, self.lower, self.upper, self.reach, self.tolerance,
-            self.slopes, self.constants,
+            normal.moment, normal.mean, normal.middle, strength, penalty, self.lower, self.upper, self.reach,
+            self.tolerance, self.slopes, self.constants, np.empty(n, self.x.dtype), np.empty((2, n)), np.zeros((4, d)),
         )  # fmt: skip
 
     def _least_squares(self, strengths: FloatArray, penalty: FloatArray) -> Iterator[Found]:
@@ -97,14 +97,13 @@ class AdditiveFit:
         normal, rest = self.normal, self.y - self.offset
         z = np.stack([self._cut(rest, mine) for mine in self.learns])
         normal.put(z, np.zeros_like(z), np.ones_like(z))
-        every = np.empty((len(z), len(strengths), len(self.lower)))
+        every = np.repeat(self.slopes[:, None], len(strengths), axis=1)
         if normal.scaled is self.x:
             self.x = normal.x = normal.scaled = self.x[:0].copy()  # given back: it was all of it
-        for s, found in enumerate(every):
-            descend_all(
-                normal.gram[s], normal.moment[s], strengths, penalty, self.lower, self.upper, self.slopes[s],
-                self.tolerance[s], found,
-            )  # fmt: skip
+        descend_all(
+            normal.gram, normal.moment, strengths, penalty, self.lower, self.upper, self.tolerance, every,
+            np.empty(len(self.lower)),
+        )  # fmt: skip
         for k in range(len(strengths)):
             slopes = every[:, k]
             yield slopes, self._constants(slopes, normal.middle - np.einsum("ij,ij->i", normal.mean, slopes), z)
