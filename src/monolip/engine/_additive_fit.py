@@ -5,7 +5,7 @@ r"""How additive starts are found: bounded ridge regression, from the strongest 
     other losses     Newton steps, each a least-squares problem, whose Gram matrix serves two strengths
     several starts   of the same rows but a few, which each leaves out, have the Gram matrices of most rows in common.
                      Newton steps of all of them are made under the first one's curvature, but for those whose own is
-                     another one in any row: their steps would lead too far, or nowhere
+                     another one along a column or in many rows: their steps would lead too far, or nowhere
 
 Each is solved by coordinate descent on the Gram matrix, which keeps every bound exactly, going on from the last. A step
 that leads far and would make things worse is halved, and a lone weak penalty is come to from stronger ones: where one
@@ -82,7 +82,7 @@ class AdditiveFit:
         f = self._linear(self.slopes, self.constants)
         slope, curve = np.empty_like(f), np.empty_like(f)
         derivatives(*of_loss(self.loss, self.parameter), f + self.offset, self.y, slope, curve)
-        self.normal.put(f, slope, curve)
+        self.normal.put_newton(f, slope, curve)
 
     def _step(self, strength: float, penalty: FloatArray) -> None:
         normal, (d, n) = self.normal, self.x.shape
@@ -96,7 +96,7 @@ class AdditiveFit:
         """The Gram matrix is made once; under a robust loss the constant is a quantile of what is left over."""
         normal, rest = self.normal, self.y - self.offset
         z = np.stack([self._cut(rest, mine) for mine in self.learns])
-        normal.put(z, np.zeros_like(z), np.ones_like(z))
+        normal.put(z)
         every = np.repeat(self.slopes[:, None], len(strengths), axis=1)
         if normal.scaled is self.x:
             self.x = normal.x = normal.scaled = self.x[:0].copy()  # given back: it was all of it

@@ -39,8 +39,14 @@ class NormalEquations:
         self._mine = learns[:, [0, *ends]].astype(x.dtype)  # (starts, blocks)
         self._products = np.empty((len(self.blocks), d, d), x.dtype)
 
-    def put(self, f: FloatArray, slope: FloatArray, curve: FloatArray) -> None:
-        """All rows' columns are regressed on f - slope / curve, with weights times curve; each is (starts, n).
+    def put(self, z: FloatArray) -> None:
+        """Columns are regressed on z, (starts, n)."""
+        every = np.arange(len(z))
+        self._weigh(every, z, np.zeros_like(z), np.ones(z.shape[1]))
+        self._put(every)
+
+    def put_newton(self, f: FloatArray, slope: FloatArray, curve: FloatArray) -> None:
+        """Columns are regressed on f - slope / curve, with weights times curve; each is (starts, n).
 
         Under the first one's curvature, but for starts whose own is another one: those have Gram matrices of their own.
         """
