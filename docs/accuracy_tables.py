@@ -180,9 +180,8 @@ def fit_time(data: dict[str, Any], table: Table, figure_exists: bool) -> str:
 `{data["command"]}`: a whole default fit against one LightGBM fit at its defaults with the same promise and early
 stopping (up to 1500 trees), no search on either side, kernels compiled, interleaved rounds; milliseconds are medians of
 {data["settings"]["rounds"]} (of quick tables of five times as many), and so is the ratio within a round (not the
-quotient of both medians). Every round is another fold, and a fit may take four times as long on one fold as on another
-(where more bins or a longer path win);
-presets are of the first three rounds.
+quotient of both medians). Every round is another fold, and a fit of few rows may take ten times as long on one fold as
+on another (where more bins or a longer path win); presets are of the first three rounds.
 Median ratio over data sets: {medians}; of processor time, one thread:
 {data["results"]["median_cpu_ratio"][threads[0]]:.2f}.
 
