@@ -14,10 +14,11 @@ from monolip.engine.architecture import Architecture
 from monolip.engine.judging import outputs_of, row_losses
 from monolip.engine.problem import Problem
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _recipe, _training
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_boosted, _coach, _recipe, _training
 from monolip.estimators._climber import Rung, deal_folds, plainest
 from monolip.estimators._coach import Coach
 from monolip.estimators._jury import POWER, Jury
+from monolip.estimators._misfit import Misfit
 from monolip.estimators._recipe import Recipe
 
 RUNGS = (Rung(50, 0.3), Rung(100, 0.1), Rung(200, 0.05))
@@ -376,6 +377,46 @@ def test_scouts_that_lose_are_followed_where_features_cross(rng):
     model = MonotonicRegressor(random_state=0).fit(X, np.sin(2 * (X[:, 0] + X[:, 1])) + 0.1 * rng.normal(size=600))
     first = {entry["member"] for entry in model.history_ if entry["n_steps"] == 50}
     assert first == {0, 1, 2, 3}
+
+
+def beaten_table(seed):
+    """Classes of few rows and many features: cells of few rows look as if features crossed, and networks lose much."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(240, 13))
+    X[:, 6:] = (X[:, 6:] > 0.8).astype(float)
+    return X, rng.random(240) < 1 / (1 + np.exp(-2 * X[:, :6].sum(axis=1)))
+
+
+def test_scouts_that_lose_much_are_not_followed_where_features_hardly_cross(monkeypatch):
+    """The path ends with them, the start is kept, and trees are looked at nevertheless."""
+    paths, efforts, effort = [], [], _adding_boosted._effort
+
+    def watched(n, places, path, *given):
+        paths.append(path)
+        efforts.append(effort(n, places, path, *given))
+        return efforts[-1]
+
+    monkeypatch.setattr(_adding_boosted, "_effort", watched)
+    monkeypatch.setattr(Misfit, "is_noise", lambda _: False)
+    directions = [1] * 3 + [0] * 10
+    for seed in range(4):
+        model = MonotonicClassifier(monotonic_cst=directions, random_state=seed).fit(*beaten_table(seed))
+        assert paths[-1].beaten == ({entry["member"] for entry in model.history_ if entry["n_steps"]} == {0, 1})
+        assert not paths[-1].beaten or efforts[-1] is not None
+    assert sum(path.beaten for path in paths) >= 2
+    monkeypatch.setattr(Misfit, "is_hardly_more", lambda _: False)
+    for seed in range(4):
+        MonotonicClassifier(monotonic_cst=directions, random_state=seed).fit(*beaten_table(seed))
+    assert not any(path.beaten for path in paths[4:])
+
+
+def test_scouts_that_lose_much_are_followed_where_the_start_explains_nothing(rng, monkeypatch):
+    """What such a start could not explain may still be learned."""
+    monkeypatch.setattr(Misfit, "is_noise", lambda _: False)
+    monkeypatch.setattr(Misfit, "is_hardly_more", lambda _: True)
+    X = rng.normal(size=(240, 13))
+    model = MonotonicRegressor(random_state=0).fit(X, rng.normal(size=240))
+    assert {entry["member"] for entry in model.history_ if entry["n_steps"]} == {0, 1, 2, 3}
 
 
 def test_a_wave_of_many_features_is_not_taken_for_noise():

@@ -125,7 +125,8 @@ def _effort(
         return thorough
     if wanted != "auto" or not places or not promises.directions.any():
         return None
-    enough = SOME_FEATURES if not recipe.has_many_rows and recipe.climbed >= 2 else MANY_FEATURES
+    more_than_noise = recipe.climbed >= 2 or recipe.beaten
+    enough = SOME_FEATURES if not recipe.has_many_rows and more_than_noise else MANY_FEATURES
     look = len(places) >= enough and (enough == SOME_FEATURES or n in LOOKED_AT)
     return thorough if gained else QUICK if look else None
 

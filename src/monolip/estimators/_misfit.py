@@ -41,6 +41,7 @@ MOST_PAIRS = 80  # that are crossed with pairs: those of 13 features
 TOLD = 6.0  # standard deviations of a pair whose features a network is tried with: few rows have odd cells
 CLEAR = 4.5  # standard deviations of one contrast
 SURE = 5.0  # standard deviations: there may be many features
+PLAIN, PLAIN_PAIR = 5.5, 10.0  # standard deviations of a contrast, and of a pair, that no chance explains
 LEAST = 0.02  # of what the start leaves over: less is not worth finer bins
 
 
@@ -89,9 +90,17 @@ class Misfit:
 
         False where there is no telling.
         """
-        if not self.says_something or len(self.table.columns) > MOST_FEATURES:
-            return False
-        return not ((self._pairs > SURE).any() or _halves_tell(*self._cut))
+        return self._is_looked_at and not (self._largest > SURE or self._contrast > CLEAR)
+
+    def is_hardly_more(self) -> bool:
+        """Whether nothing explains it beyond all doubt, and there are no features to try again with (see `told`): of
+        many features and few rows, some look as if they explained something."""
+        doubt = self._is_looked_at and not (self._largest > PLAIN_PAIR or self._contrast > PLAIN)
+        return doubt and not self.told().any()
+
+    @property
+    def _is_looked_at(self) -> bool:
+        return self.says_something and len(self.table.columns) <= MOST_FEATURES
 
     def told(self) -> NDArray[np.bool_]:
         """Features whose quarters, alone or together with those of another, explain something: (features,)."""
@@ -102,6 +111,14 @@ class Misfit:
     @cached_property
     def _pairs(self) -> FloatArray:
         return _quarters(*self._cut)
+
+    @property
+    def _largest(self) -> float:
+        return float(self._pairs.max())
+
+    @cached_property
+    def _contrast(self) -> float:
+        return _largest_contrast(*self._cut)
 
     @cached_property
     def _cut(self) -> tuple[Codes, Singles, Singles]:
@@ -126,8 +143,9 @@ def _quarters(codes: Codes, slope: Singles, spread: Singles) -> FloatArray:
     return np.asarray((total - number) / np.sqrt(2.0 * np.maximum(number, 1)))
 
 
-def _halves_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
-    """Whether contrasts of three or four features, multiplied, go along with what is left: pairs need not show that.
+def _largest_contrast(codes: Codes, slope: Singles, spread: Singles) -> float:
+    """Standard deviations by which contrasts of three or four features, multiplied, go along with what is left, the
+    most of all: pairs need not show that.
 
     A contrast is high against low; of not too many features also the outer quarters against the inner ones.
     """
@@ -140,12 +158,12 @@ def _halves_tell(codes: Codes, slope: Singles, spread: Singles) -> bool:
         outer = ((codes == 0) | (codes == QUARTERS - 1)).astype(np.float32)
         contrasts = np.concatenate([signs, outer - outer.mean(axis=1, keepdims=True)])
     first, second, apart = _pairs(n, len(contrasts))
-    if _products_tell(contrasts, first, second, slope, spread, apart, four=False):
-        return True
-    if n * (n - 1) // 2 > MOST_PAIRS:
-        return False
+    largest = _largest_product(contrasts, first, second, slope, spread, apart, four=False)
+    if largest > PLAIN or n * (n - 1) // 2 > MOST_PAIRS:
+        return largest
     first, second, apart = _pairs(n, n)
-    return _products_tell(signs, first, second, slope, spread, apart[:, first] & apart[:, second], four=True)
+    four = apart[:, first] & apart[:, second]
+    return max(largest, _largest_product(signs, first, second, slope, spread, four, four=True))
 
 
 @lru_cache(maxsize=16)
@@ -159,12 +177,12 @@ def _pairs(n: int, contrasts: int) -> tuple[Codes, Codes, NDArray[np.bool_]]:
     return first, second, (owners != (first % n)[:, None]) & (owners != (second % n)[:, None])
 
 
-def _products_tell(
+def _largest_product(
     contrasts: Singles, first: Codes, second: Codes, slope: Singles, spread: Singles, apart: NDArray[np.bool_],
     four: bool,
-) -> bool:  # fmt: skip
-    """Whether a pair of contrasts, multiplied with a third one (four: with another pair) that is apart from it, goes
-    along with what is left. A few rows at a time: their products stay in the cache."""
+) -> float:  # fmt: skip
+    """How well a pair of contrasts, multiplied with a third one (four: with another pair) that is apart from it, goes
+    along with what is left, in standard deviations. A few rows at a time: their products stay in the cache."""
     sums, sizes = np.zeros(apart.shape, np.float32), np.zeros(apart.shape, np.float32)
     for at in range(0, len(slope), BLOCK):
         rows = slice(at, at + BLOCK)
@@ -174,7 +192,9 @@ def _products_tell(
         sums += (pairs * slope[rows]) @ others.T
         np.square(pairs, out=pairs)
         sizes += (pairs * spread[rows]) @ (pairs if four else np.square(others)).T
-    return bool((apart & (np.square(sums) > CLEAR * CLEAR * sizes) & (sizes > 0)).any())
+    sizes[~apart] = 0.0
+    told = np.divide(np.square(sums, out=sums), sizes, out=np.zeros_like(sums), where=sizes > 0)
+    return math.sqrt(float(told.max(initial=0.0)))
 
 
 def _quarter_of(column: RawColumn, rows: NDArray[np.int64], is_category: bool) -> Codes:

@@ -63,7 +63,8 @@ class Recipe:
     """rungs: the path; the last `unearned` of them only where it still gains much. penalty: (d,) relative ridge
     penalties of the start. folds: (n,) fold of each row, or None. most_members: as many may become of n_members.
     look: finds what an additive start leaves over; None: nobody does. used: by networks,
-    beside their start; None: everything.
+    beside their start; None: everything. beaten: scouts lost so much that nobody climbed, though there is more than
+    noise.
     """
 
     problem: Problem
@@ -80,6 +81,7 @@ class Recipe:
     used: Used | None = None
     probes: list[Climber] = field(default_factory=list)
     ended: bool = False
+    beaten: bool = False
 
     @property
     def paired(self) -> bool:
@@ -128,7 +130,7 @@ class Recipe:
 
     def restarted(self, used: Used) -> Recipe:
         """The same path from its starts, with networks that use some features only."""
-        found = replace(self, used=used, probes=[], ended=False)
+        found = replace(self, used=used, probes=[], ended=False, beaten=False)
         for climber in self.probes:
             found.probes.append(Climber(climber.member, climber.index, climber.holdout, climber.anchored))
             put_at_start(found.probes[-1], self.problem, climber.anchored.start, used)
@@ -166,6 +168,11 @@ class Recipe:
     def leaves_noise(self) -> bool:
         """Whether the first member's start leaves nothing over to be learned."""
         return self.misfit is not None and self.misfit.is_noise()
+
+    @property
+    def leaves_little(self) -> bool:
+        """Whether nothing that it leaves over is beyond all doubt."""
+        return self.misfit is not None and self.misfit.is_hardly_more()
 
     @cached_property
     def misfit(self) -> Misfit | None:
