@@ -46,14 +46,15 @@ class NumericColumn:
     seen: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        maps = tuple(self.maps) if isinstance(self.maps, Iterable) else ()
+        several = type(self.maps) is tuple or isinstance(self.maps, Iterable)
+        maps = tuple(self.maps) if several else ()
         if not isinstance(self.name, str) or not maps or not all(isinstance(m, PiecewiseLinear) for m in maps):
             raise StructureError(
                 f"a numeric column has a name and at least one PiecewiseLinear map; got {self.name!r}, {self.maps!r}; "
                 "pass a tuple of maps."
             )
         count = len(maps) + (self.present is not None)
-        missing = None if self.missing is None else tuple(float(v) for v in self.missing)
+        missing = None if self.missing is None else tuple(map(float, self.missing))
         present = None if self.present is None else float(self.present)
         if missing is not None and (len(missing) != count or not all(map(math.isfinite, missing))):
             raise StructureError(
@@ -65,15 +66,14 @@ class NumericColumn:
                 f"an indicator column needs a finite value for present and for missing; got present={present} and "
                 f"missing={missing} in {self.name!r}; give both."
             )
-        seen = None if self.seen is None else tuple(float(v) for v in self.seen)
+        seen = None if self.seen is None else tuple(map(float, self.seen))
         if seen is not None and (
             len(seen) not in (1, 2, 3) or list(seen) != sorted(seen) or not all(map(math.isfinite, seen))
         ):
             raise StructureError(
                 f"seen is one to three finite numbers in order; got {seen} in {self.name!r}; pass (low, median, high)."
             )
-        for field, value in (("maps", maps), ("missing", missing), ("present", present), ("seen", seen)):
-            object.__setattr__(self, field, value)
+        vars(self).update(maps=maps, missing=missing, present=present, seen=seen)
 
     @property
     def n_model(self) -> int:

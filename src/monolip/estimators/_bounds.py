@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.estimators._calibration import spread
 from monolip.estimators._categories import thermometer_width
+from monolip.estimators._column_facts import spread
 from monolip.estimators._promises import Promises
 from monolip.estimators._tables import RawTable
 from monolip.input_columns import NumericColumn
