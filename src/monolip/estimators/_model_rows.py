@@ -48,7 +48,5 @@ class ModelRows(RowSource):
         return found
 
     def ends(self, columns: NDArray[np.int64]) -> NDArray[np.float32]:
-        ends, starts = np.empty((2, self.inputs.n_model), np.float32), self.inputs.starts
-        for i in sorted(set((starts.searchsorted(columns, "right") - 1).tolist())):
-            ends[:, starts[i] : starts[i + 1]] = self.fast.ends(self.raw, i)
-        return ends[:, columns]
+        features = sorted(set((self.inputs.starts.searchsorted(columns, "right") - 1).tolist()))
+        return self.fast.ends(self.raw, features).astype(np.float32)[:, columns]
