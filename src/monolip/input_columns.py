@@ -48,7 +48,8 @@ class NumericColumn:
     def __post_init__(self) -> None:
         several = type(self.maps) is tuple or isinstance(self.maps, Iterable)
         maps = tuple(self.maps) if several else ()
-        if not isinstance(self.name, str) or not maps or not all(isinstance(m, PiecewiseLinear) for m in maps):
+        known = {*map(type, maps)} == {PiecewiseLinear} or all(isinstance(m, PiecewiseLinear) for m in maps)
+        if not isinstance(self.name, str) or not maps or not known:
             raise StructureError(
                 f"a numeric column has a name and at least one PiecewiseLinear map; got {self.name!r}, {self.maps!r}; "
                 "pass a tuple of maps."

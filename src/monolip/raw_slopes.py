@@ -62,7 +62,8 @@ def features_with_slopes(network: FrozenNetwork) -> list[int]:
     """Raw numeric features that enter the trunks, and neither a free branch nor a forest, by position."""
     inputs = network.inputs
     assert inputs is not None, "asked of networks with raw columns"
-    return [i for i in inputs.numeric if inputs.starts[i + 1] <= network.n_features and i not in inputs.free]
+    starts, free, d = inputs.starts.tolist(), inputs.free, network.n_features
+    return [i for i in inputs.numeric if starts[i + 1] <= d and i not in free]
 
 
 def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[float, float]:
@@ -130,7 +131,7 @@ def rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
             if k in trunk.outputs:
                 form = trunk.form
                 rows.append(form.weights[0] if isinstance(form, ConvexForm) else np.stack(trunk.slope_range))
-    return np.vstack(rows)
+    return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
 
 def _largest(

@@ -81,19 +81,22 @@ def _calibrated(columns: Sequence[Uncalibrated], n_bins: int) -> list[NumericCol
         facts.ordered, facts.sizes, style, fine, coarse, facts.means, facts.deviations, counts, knots, standard, ranks,
         cuts,
     )  # fmt: skip
-    found = int(counts[:, KNOTS].sum())
-    knots = knots[:found].copy()
-    heights = _heights(facts, style, counts[:, KNOTS], knots, standard[:found], ranks[:found])
+    n_knots, n_cuts, _ = counts.sum(axis=0).tolist()
+    knots = knots[:n_knots].copy()
+    heights = _heights(facts, style, counts[:, KNOTS], knots, standard[:n_knots], ranks[:n_knots])
     stand_in = facts.medians.copy()
     for j, column in enumerate(columns):
         if column.missing != "state":
             stand_in[j] = -np.inf if column.missing == "lowest" else np.inf
-    bins, missing = np.empty(2 * found), np.empty(len(columns) + found)
+    bins, missing = np.empty(n_knots + n_cuts), np.empty(len(columns) + n_cuts)
     good = find_values(stand_in, counts, knots, cuts, heights, bins, missing)
     for array in (knots, heights, bins):
         array.setflags(write=False)
-    made = _Found(knots, heights, bins, cuts.tolist(), missing.tolist(), good)
-    return [made.column(column, facts, j, counts[j].tolist()) for j, column in enumerate(columns)]
+    made = _Found(knots, heights, bins, cuts[:n_cuts].tolist(), missing.tolist(), good)
+    return [
+        made.column(column, facts, j, each)
+        for j, (column, each) in enumerate(zip(columns, counts.tolist(), strict=True))
+    ]
 
 
 def _refuse_extremes(columns: Sequence[Uncalibrated], facts: ColumnFacts) -> None:
