@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from .errors import InputError, StructureError
 from .piecewise_linear import PiecewiseLinear
 
-__all__ = ["CategoryColumn", "Label", "NumericColumn", "is_missing", "numbers_of", "plain_label", "plain_value"]
+__all__ = [
+    "CategoryColumn",
+    "Label",
+    "NumericColumn",
+    "codes_of",
+    "is_missing",
+    "numbers_of",
+    "plain_label",
+    "plain_value",
+]
 
 FloatArray = NDArray[np.float64]
 Label = str | int | float | bool
@@ -157,14 +166,7 @@ class CategoryColumn:
 
     def codes(self, values: Any) -> NDArray[np.int64]:
         """Row of the table for each label: unseen labels and missing ones have rows of their own. Shape (n,)."""
-        unseen, missing = len(self.categories), len(self.categories) + 1
-        labels = values.tolist() if isinstance(values, np.ndarray) else list(values)
-        if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":  # few distinct numbers, many rows
-            distinct, inverse = np.unique(values, return_inverse=True)
-            return self.codes(distinct.astype(object))[inverse]
-        known = self._code_of
-        found = [missing if is_missing(label) else known.get(label, unseen) for label in labels]
-        return np.array(found, dtype=np.int64)
+        return codes_of(values, self._code_of)
 
     def evaluate(self, values: Any) -> FloatArray:
         """Shape (n,) -> (n, n_model)."""
@@ -174,8 +176,21 @@ class CategoryColumn:
         return CategoryColumn, (self.name, self.categories, np.array(self.table), self.ordered)
 
 
+def codes_of(values: Any, code_of: Mapping[Label, int]) -> NDArray[np.int64]:
+    """Of each label what code_of says; the next two numbers where it is unseen, and where it is missing. Shape (n,)."""
+    unseen, missing = len(code_of), len(code_of) + 1
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":  # few distinct numbers, many rows
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return codes_of(distinct.astype(object), code_of)[inverse]
+    labels = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    found = [missing if is_missing(label) else code_of.get(label, unseen) for label in labels]
+    return np.array(found, dtype=np.int64)
+
+
 def is_missing(label: Any) -> bool:
     """None, NaN, NaT and pandas.NA, without importing pandas."""
+    if type(label) is str:
+        return False
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(label, float) and math.isnan(label)

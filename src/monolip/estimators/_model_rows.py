@@ -28,11 +28,12 @@ class ModelRows(RowSource):
         self.reach, self.codes = training_reach(inputs, table), self.fast.codes(table)
         self.honest: dict[int, NDArray[np.float32]] = {}
         for j, column in enumerate(inputs.columns):
-            if isinstance(column, CategoryColumn):
-                rng = np.random.default_rng([seed, j])
+            first = first_mean(column) if isinstance(column, CategoryColumn) else column.n_model
+            if isinstance(column, CategoryColumn) and first < column.n_model:
+                rng = np.random.default_rng([seed, j])  # a generator takes as long as a small category
                 means = out_of_fold(column, table.columns[j], target.averaged, target.weight, rng)
                 if means is not None:
-                    self.honest[int(inputs.starts[j]) + first_mean(column)] = means
+                    self.honest[int(inputs.starts[j]) + first] = means
 
     @property
     def shape(self) -> tuple[int, ...]:

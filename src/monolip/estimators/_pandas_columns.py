@@ -52,13 +52,13 @@ def _from_numbers(series: Any, name: str) -> RawColumn:
 
 def _from_strings(series: Any, name: str) -> RawColumn | None:
     """Labels, and which row has which of them: known from the codes, without a look at every row."""
-    known = series.array.categories.tolist()
-    if not all(type(label) is str for label in known):
+    given = series.array
+    known = given.categories.tolist()
+    if {*map(type, known)} - {str}:
         return None
-    labels, codes = array_of([*known, np.nan]), np.asarray(series.array.codes, dtype=np.intp)  # -1: missing
-    counts = np.bincount(codes + 1, minlength=len(labels))
-    seen = np.flatnonzero(counts) - 1
-    ordered = bool(series.array.ordered)
-    column = RawColumn(name, labels[codes], tuple(known) if ordered else (), ordered)
-    vars(column)["factors"] = labels[seen], (np.cumsum(counts > 0) - 1)[codes + 1]
+    labels, after = array_of([*known, np.nan]), np.add(given.codes, 1, dtype=np.intp)  # 0: missing
+    counts = np.bincount(after, minlength=len(labels))
+    seen, ordered = counts.nonzero()[0] - 1, bool(given.ordered)
+    column = RawColumn(name, labels[after - 1], tuple(known) if ordered else (), ordered)
+    vars(column)["factors"] = labels[seen], ((counts > 0).cumsum() - 1)[after]
     return column
