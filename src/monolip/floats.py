@@ -20,6 +20,8 @@ def to_floats(values: Any, *, allow_bool: bool = False) -> FloatArray:
     >>> to_floats([1, 2.5])
     array([1. , 2.5])
     """
+    if type(values) is np.ndarray and values.dtype == np.float64:  # nothing to find out
+        return values.copy()
     if hasattr(values, "detach"):  # a torch tensor, also one that requires gradients
         values = values.detach().cpu().double().numpy()
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():

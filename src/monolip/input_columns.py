@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from .errors import InputError, StructureError
 from .piecewise_linear import PiecewiseLinear
 
-__all__ = ["CategoryColumn", "Label", "NumericColumn", "is_missing", "numbers_of", "plain_label", "plain_value"]
+__all__ = [
+    "CategoryColumn",
+    "Label",
+    "NumericColumn",
+    "codes_of",
+    "is_missing",
+    "numbers_of",
+    "plain_label",
+    "plain_value",
+]
 
 FloatArray = NDArray[np.float64]
 Label = str | int | float | bool
@@ -46,14 +55,16 @@ class NumericColumn:
     seen: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        maps = tuple(self.maps) if isinstance(self.maps, Iterable) else ()
-        if not isinstance(self.name, str) or not maps or not all(isinstance(m, PiecewiseLinear) for m in maps):
+        several = type(self.maps) is tuple or isinstance(self.maps, Iterable)
+        maps = tuple(self.maps) if several else ()
+        known = {*map(type, maps)} == {PiecewiseLinear} or all(isinstance(m, PiecewiseLinear) for m in maps)
+        if not isinstance(self.name, str) or not maps or not known:
             raise StructureError(
                 f"a numeric column has a name and at least one PiecewiseLinear map; got {self.name!r}, {self.maps!r}; "
                 "pass a tuple of maps."
             )
         count = len(maps) + (self.present is not None)
-        missing = None if self.missing is None else tuple(float(v) for v in self.missing)
+        missing = None if self.missing is None else tuple(map(float, self.missing))
         present = None if self.present is None else float(self.present)
         if missing is not None and (len(missing) != count or not all(map(math.isfinite, missing))):
             raise StructureError(
@@ -65,15 +76,14 @@ class NumericColumn:
                 f"an indicator column needs a finite value for present and for missing; got present={present} and "
                 f"missing={missing} in {self.name!r}; give both."
             )
-        seen = None if self.seen is None else tuple(float(v) for v in self.seen)
+        seen = None if self.seen is None else tuple(map(float, self.seen))
         if seen is not None and (
             len(seen) not in (1, 2, 3) or list(seen) != sorted(seen) or not all(map(math.isfinite, seen))
         ):
             raise StructureError(
                 f"seen is one to three finite numbers in order; got {seen} in {self.name!r}; pass (low, median, high)."
             )
-        for field, value in (("maps", maps), ("missing", missing), ("present", present), ("seen", seen)):
-            object.__setattr__(self, field, value)
+        vars(self).update(maps=maps, missing=missing, present=present, seen=seen)
 
     @property
     def n_model(self) -> int:
@@ -156,14 +166,7 @@ class CategoryColumn:
 
     def codes(self, values: Any) -> NDArray[np.int64]:
         """Row of the table for each label: unseen labels and missing ones have rows of their own. Shape (n,)."""
-        unseen, missing = len(self.categories), len(self.categories) + 1
-        labels = values.tolist() if isinstance(values, np.ndarray) else list(values)
-        if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":  # few distinct numbers, many rows
-            distinct, inverse = np.unique(values, return_inverse=True)
-            return self.codes(distinct.astype(object))[inverse]
-        known = self._code_of
-        found = [missing if is_missing(label) else known.get(label, unseen) for label in labels]
-        return np.array(found, dtype=np.int64)
+        return codes_of(values, self._code_of)
 
     def evaluate(self, values: Any) -> FloatArray:
         """Shape (n,) -> (n, n_model)."""
@@ -173,8 +176,21 @@ class CategoryColumn:
         return CategoryColumn, (self.name, self.categories, np.array(self.table), self.ordered)
 
 
+def codes_of(values: Any, code_of: Mapping[Label, int]) -> NDArray[np.int64]:
+    """Of each label what code_of says; the next two numbers where it is unseen, and where it is missing. Shape (n,)."""
+    unseen, missing = len(code_of), len(code_of) + 1
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":  # few distinct numbers, many rows
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return codes_of(distinct.astype(object), code_of)[inverse]
+    labels = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    found = [missing if is_missing(label) else code_of.get(label, unseen) for label in labels]
+    return np.array(found, dtype=np.int64)
+
+
 def is_missing(label: Any) -> bool:
     """None, NaN, NaT and pandas.NA, without importing pandas."""
+    if type(label) is str:
+        return False
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(label, float) and math.isnan(label)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,18 +21,23 @@ _MAX = float(np.finfo(np.float64).max)
 
 
 class MapTables(NamedTuple):
-    """Of one raw feature. knots: those of all its maps, (n,). Of every stretch between them and map, (n + 1, maps):
-    at, the piece that serves it; slopes as floats, within 2^-50 of the exact ones, relatively.
+    """Of one raw feature. knots: those of all its maps, (n,). slopes: of every stretch between them and map, as floats,
+    within 2^-50 of the exact ones, relatively, (n + 1, maps).
 
-    rows: the same pieces by their rows in `table`, (rows, 5), and `nonzero`, (rows,), of all features together.
+    rows: the pieces that serve them by their rows in `table`, (rows, 5), and `nonzero`, (rows,), of all features
+    together.
     """
 
     knots: FloatArray
-    at: IntArray
     slopes: FloatArray
     rows: IntArray
     table: FloatArray
     nonzero: IntArray
+
+    @property
+    def at(self) -> IntArray:
+        """The piece of every map that serves each stretch, (n + 1, maps)."""
+        return np.asarray(self.rows - self.rows[0])
 
     @property
     def pieces(self) -> FloatArray:
@@ -48,40 +53,44 @@ class MapTables(NamedTuple):
     def of(cls, features: Sequence[Sequence[PiecewiseLinear]]) -> list[MapTables]:
         """Tables of each feature, from its maps."""
         maps = [phi for feature in features for phi in feature]
-        sizes = [phi.knots.size for phi in maps]
-        part = np.repeat(np.arange(len(maps)), sizes)
+        sizes, counts = np.array([phi.knots.size for phi in maps]), np.array([len(feature) for feature in features])
+        part = np.arange(len(maps)).repeat(sizes)
         knots = np.concatenate([phi.knots for phi in maps])
-        table, ends = _pieces(maps, part, knots), [0, *accumulate(len(feature) for feature in features)]
-        slopes, nonzero = _slopes(maps, sizes, table, ends)
-        feature = np.repeat(np.arange(len(features)), np.diff(ends))[part]
-        union, place, bounds = _joined(knots, feature, len(features))
-        firsts = np.array([0, *accumulate(sizes)], dtype=np.int64)
-        found = []
-        for i in range(len(features)):
-            first, end, low, high = ends[i], ends[i + 1], bounds[i], bounds[i + 1]
-            at = np.zeros((high - low + 1, end - first), dtype=np.int64)
-            mine = slice(firsts[first], firsts[end])
-            at[place[mine] - low + 1, part[mine] - first] = 1  # from here on one more knot of a map lies to the left
-            at.cumsum(axis=0, out=at)
-            row = at + (firsts[first:end] + np.arange(first, end))
-            tables = cls(union[low:high], at, slopes[row], row, table, nonzero)
-            for array in tables[:4]:
-                array.setflags(write=False)
-            found.append(tables)
-        for array in (table, nonzero):
+        of = np.arange(len(features)).repeat(counts)
+        union, place, bounds = _joined(knots, of[part], len(features))
+        lasts = (sizes + 1).cumsum()
+        table = _pieces(maps, lasts - 1, part, knots)
+        ends = [0, *counts.cumsum().tolist()]
+        slopes, nonzero = _slopes(maps, lasts, table, ends)
+        # map after map its rows at all stretches: one further than before at each of its knots, and where it begins
+        stretches = (bounds[1:] - bounds[:-1] + 1)[of]
+        begin = stretches.cumsum() - stretches
+        one_more = np.zeros(int(begin[-1] + stretches[-1]), dtype=np.int64)
+        one_more[begin] = 1
+        one_more[(begin + 1 - bounds[:-1][of])[part] + place] = 1
+        rows = one_more.cumsum() - 1
+        steep = slopes.take(rows)
+        for array in (union, table, nonzero):
             array.setflags(write=False)
+        found, lows, starts = [], bounds.tolist(), [*begin.tolist(), len(rows)]
+        for i, count in enumerate(counts.tolist()):
+            mine = slice(starts[ends[i]], starts[ends[i + 1]])
+            own, row = steep[mine].reshape(count, -1).T.copy(), rows[mine].reshape(count, -1).T.copy()
+            own.setflags(write=False)
+            row.setflags(write=False)
+            found.append(cls(union[lows[i] : lows[i + 1]], own, row, table, nonzero))
         return found
 
 
-def _pieces(maps: Sequence[PiecewiseLinear], part: IntArray, knots: FloatArray) -> FloatArray:
-    """PiecewiseLinear.pieces of all maps, one after the other; part: the number of each knot's map."""
+def _pieces(maps: Sequence[PiecewiseLinear], last: IntArray, part: IntArray, knots: FloatArray) -> FloatArray:
+    """PiecewiseLinear.pieces of all maps, one after the other; last: the last row of each; part: each knot's map."""
     values = np.concatenate([phi.values for phi in maps])
     table = np.empty((len(knots) + len(maps), 5))
     row = np.arange(1, len(knots) + 1) + part
     table[row, 0], table[row, 1], table[row, 3], table[row - 1, 4] = knots, values, values, values
     table[row[1:] - 1, 2] = inner_slopes(knots, values)  # from map to map they mean nothing, and are written over
-    last = np.array([phi.knots.size + 1 for phi in maps]).cumsum() - 1
-    first = np.concatenate([[0], last[:-1] + 1])
+    first = np.zeros_like(last)
+    first[1:] = last[:-1] + 1
     table[first, :2] = table[first + 1, :2]
     table[first, 2], table[first, 3] = [phi.left_slope for phi in maps], -_MAX
     table[last, 2], table[last, 4] = [phi.right_slope for phi in maps], _MAX
@@ -89,18 +98,22 @@ def _pieces(maps: Sequence[PiecewiseLinear], part: IntArray, knots: FloatArray) 
 
 
 def _slopes(
-    maps: Sequence[PiecewiseLinear], sizes: list[int], table: FloatArray, ends: list[int]
+    maps: Sequence[PiecewiseLinear], lasts: IntArray, table: FloatArray, ends: list[int]
 ) -> tuple[FloatArray, IntArray]:
-    """Of all pieces of all maps: exact slopes, rounded, of a feature whose differences are near the smallest floats."""
-    tails = np.cumsum(np.array(sizes) + 1)
+    """Of all pieces of all maps: exact slopes, rounded, of a feature whose differences are near the smallest floats.
+
+    lasts: where the rows of each map end.
+    """
     inner = np.ones(len(table), dtype=bool)
-    inner[tails - 1] = inner[0] = inner[tails[:-1]] = False
+    inner[lasts - 1] = inner[0] = inner[lasts[:-1]] = False
     slopes = table[:, 2].copy()
     with np.errstate(over="ignore"):
-        rises, runs = table[:, 4] - table[:, 3], np.append(table[1:, 0] - table[:-1, 0], 0.0)
+        rises = table[:, 4] - table[:, 3]
+        runs = table[1:, 0] - table[:-1, 0]
     moving = (slopes != 0.0) | (inner & (rises != 0.0))
-    rough = inner & (rises > 0) & ((rises < _ROUGH) | (runs < _ROUGH) | (slopes < _ROUGH))
-    starts = [0, *tails.tolist()]
+    rough = inner & (rises > 0) & (np.minimum(rises, slopes) < _ROUGH)
+    rough[:-1] |= inner[:-1] & (rises[:-1] > 0) & (runs < _ROUGH)
+    starts = [0, *lasts.tolist()]
     for first, end in pairwise(ends) if rough.any() else ():
         rows = slice(starts[first], starts[end])
         if rough[rows].any():
@@ -108,7 +121,7 @@ def _slopes(
     return slopes, moving.astype(np.int64)
 
 
-def _joined(knots: FloatArray, feature: IntArray, count: int) -> tuple[FloatArray, IntArray, list[int]]:
+def _joined(knots: FloatArray, feature: IntArray, count: int) -> tuple[FloatArray, IntArray, IntArray]:
     """Distinct knots, feature by feature; the place of each knot among them; where each feature begins."""
     order = np.lexsort((knots, feature))
     ordered, of = knots[order], feature[order]
@@ -116,4 +129,4 @@ def _joined(knots: FloatArray, feature: IntArray, count: int) -> tuple[FloatArra
     new[1:] = (ordered[1:] != ordered[:-1]) | (of[1:] != of[:-1])
     place = np.empty(len(knots), dtype=np.int64)
     place[order] = np.cumsum(new) - 1
-    return ordered[new], place, of[new].searchsorted(np.arange(count + 1)).tolist()
+    return ordered[new], place, of[new].searchsorted(np.arange(count + 1))

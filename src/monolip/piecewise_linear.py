@@ -22,11 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError, StructureError
 
-__all__ = ["PiecewiseLinear", "inner_slopes"]
+__all__ = ["FINITE", "PiecewiseLinear", "inner_slopes", "proved"]
 
 FloatArray = NDArray[np.float64]
 
-_FINITE = 1e290  # differences of values by differences of knots: far from overflowing
+FINITE = 1e290  # differences of values by differences of knots: far from overflowing
 _MAX = float(np.finfo(np.float64).max)
 
 
@@ -165,14 +165,16 @@ class PiecewiseLinear:
                 "them and drop repeated ones."
             )
         least = float((self.knots[1:] - self.knots[:-1]).min())
-        if max(1.0, -values[0], values[-1]) < _FINITE * least:  # differences and slopes of all parts are finite
-            make = _proved
+        if max(1.0, -values[0], values[-1]) < FINITE * least:  # differences and slopes of all parts are finite
+            make = proved
         else:
             make = PiecewiseLinear  # says what is wrong, if anything is
         parts = []
         for first, last in pairwise(places):
             inside = slice(first, last + 1)
-            parts.append(make(self.knots[inside], self.values[inside] - (values[first] + values[last]) / 2))
+            heights = self.values[inside] - (values[first] + values[last]) / 2
+            heights.setflags(write=False)
+            parts.append(make(self.knots[inside], heights))
         return tuple(parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -186,11 +188,13 @@ def inner_slopes(knots: FloatArray, values: FloatArray) -> FloatArray:
         return np.asarray((v[1:] - v[:-1]) / (k[1:] - k[:-1]))
 
 
-def _proved(knots: FloatArray, values: FloatArray) -> PiecewiseLinear:
-    """A map that is constant beyond its knots, without the checks: the caller knows that they would pass."""
+def proved(knots: FloatArray, values: FloatArray) -> PiecewiseLinear:
+    """A map that is constant beyond its knots, without the checks: the caller knows that they would pass.
+
+    knots, values: float64 that nobody writes to.
+    """
     phi = object.__new__(PiecewiseLinear)
-    values.setflags(write=False)
-    vars(phi).update(knots=knots, values=values, left_slope=0.0, right_slope=0.0)
+    vars(phi).update(knots=knots, values=values)  # both tails are 0.0 where nothing else is said
     return phi
 
 

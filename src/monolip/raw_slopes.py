@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+_TINIEST = 2.0**-1073  # what a slope below the smallest normal float may be off by
 
 
 def raw_slopes(network: FrozenNetwork) -> SlopeBounds:
@@ -60,7 +62,8 @@ def features_with_slopes(network: FrozenNetwork) -> list[int]:
     """Raw numeric features that enter the trunks, and neither a free branch nor a forest, by position."""
     inputs = network.inputs
     assert inputs is not None, "asked of networks with raw columns"
-    return [i for i in inputs.numeric if inputs.starts[i + 1] <= network.n_features and i not in inputs.free]
+    starts, free, d = inputs.starts.tolist(), inputs.free, network.n_features
+    return [i for i in inputs.numeric if starts[i + 1] <= d and i not in free]
 
 
 def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[float, float]:
@@ -86,23 +89,31 @@ def surrounding_slopes(
     Enough to say that a promise holds, or to make one that nobody wrote down, without rational arithmetic. features:
     raw ones, by position; an interval for each.
     """
-    sizes, starts, found = np.abs(rows), inputs.starts.tolist(), []
-    least, most = np.minimum.reduce(rows).tolist(), np.maximum.reduce(rows).tolist()
+    if not features:
+        return []
+    tables, starts, sizes = [inputs.tables_of(i).slopes for i in features], inputs.starts.tolist(), np.abs(rows)
+    ends = [0, *accumulate(len(rows) * len(slopes) for slopes in tables)]
+    sums, errors, tiny = np.empty(ends[-1]), np.empty(ends[-1]), np.empty((len(tables), len(rows)))
     with np.errstate(over="ignore", invalid="ignore"):
-        for i in features:
-            floats = inputs.tables_of(i).slopes.T
-            mine = slice(starts[i], starts[i] + len(floats))
-            sums = rows[:, mine] @ floats
-            # rounding of the sums, far below the margin, included; slopes below the smallest normal float are off by an
-            # ulp
-            error = (sizes[:, mine] @ floats) * margin + _of_tiny(sizes[:, mine]) + 2.0**-1000
-            low = float(np.minimum.reduce(sums - error, axis=None))
-            high = float(np.maximum.reduce(sums + error, axis=None))
-            if not (math.isfinite(low) and math.isfinite(high)):
-                found.append(extreme_slopes(inputs, i, rows))
-                continue
-            low = max(low, 0.0) if min(least[mine]) >= 0.0 else low
-            found.append((low, min(high, 0.0) if max(most[mine]) <= 0.0 else high))
+        for at, slopes in enumerate(tables):
+            columns = slice(starts[features[at]], starts[features[at]] + slopes.shape[1])
+            mine, shape = slice(ends[at], ends[at + 1]), (len(rows), len(slopes))
+            np.matmul(rows[:, columns], slopes.T, out=sums[mine].reshape(shape))
+            np.matmul(sizes[:, columns], slopes.T, out=errors[mine].reshape(shape))
+            np.add.reduce(sizes[:, columns], axis=1, out=tiny[at])
+        errors *= margin  # rounding of the sums, far below the margin, included
+        errors += (tiny.ravel() * _TINIEST).repeat(np.repeat([len(slopes) for slopes in tables], len(rows)))
+        errors += 2.0**-1000
+        lows = np.minimum.reduceat(sums - errors, ends[:-1]).tolist()
+        highs = np.maximum.reduceat(sums + errors, ends[:-1]).tolist()
+    least, most, found = np.minimum.reduce(rows).tolist(), np.maximum.reduce(rows).tolist(), []
+    for i, slopes, low, high in zip(features, tables, lows, highs, strict=True):
+        if math.isfinite(low) and math.isfinite(high):
+            columns = slice(starts[i], starts[i] + slopes.shape[1])
+            low = max(low, 0.0) if min(least[columns]) >= 0.0 else low
+            found.append((low, min(high, 0.0) if max(most[columns]) <= 0.0 else high))
+        else:
+            found.append(extreme_slopes(inputs, i, rows))
     return found
 
 
@@ -120,7 +131,7 @@ def rows_of_output(network: FrozenNetwork, k: int) -> FloatArray:
             if k in trunk.outputs:
                 form = trunk.form
                 rows.append(form.weights[0] if isinstance(form, ConvexForm) else np.stack(trunk.slope_range))
-    return np.vstack(rows)
+    return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
 
 def _largest(
@@ -140,7 +151,7 @@ def _largest(
 
 def _of_tiny(sizes: FloatArray) -> FloatArray:
     """What slopes so small that floats hold them with few digits, or none, can add to a sum; (units, 1)."""
-    return np.asarray(np.add.reduce(sizes, axis=1, keepdims=True) * 2.0**-1073)
+    return np.asarray(np.add.reduce(sizes, axis=1, keepdims=True) * _TINIEST)
 
 
 def _exact_sums(units: FloatArray, exact: Callable[[int], list[Fraction]], at: NDArray[np.int64]) -> set[Fraction]:

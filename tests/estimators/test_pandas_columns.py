@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from monolip.estimators._pandas_columns import from_pandas, matrix_of
+from monolip.estimators._pandas_columns import PandasColumn, from_pandas, matrix_of
 from monolip.estimators._tables import _from_series, read_table
 
 COLUMNS = {
@@ -33,7 +33,8 @@ def told(column):
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_column_is_what_it_is_by_the_way_of_all_tables(name):
     series = COLUMNS[name]
-    found, slow = from_pandas(series, name), _from_series(nw.from_native(series, series_only=True), name)
+    stored = PandasColumn(series.to_frame(), 0).stored
+    found, slow = from_pandas(stored, name), _from_series(nw.from_native(series, series_only=True), name)
     assert told(found) == told(slow)
     for column in (found, slow):
         distinct, number = column.factors
@@ -53,7 +54,16 @@ def test_a_column_is_what_it_is_by_the_way_of_all_tables(name):
     ],
 )
 def test_all_else_goes_the_way_of_all_tables(series):
-    assert from_pandas(series, "x") is None
+    column = PandasColumn(series.to_frame(), 0)
+    assert from_pandas(column.stored, "x") is None
+    assert column.series.tolist() == series.tolist() or series.isna().any()
+
+
+def test_a_pandas_that_names_its_parts_otherwise_costs_time_only(monkeypatch):
+    frame = pd.DataFrame(COLUMNS)
+    quick = [told(column) for column in read_table(frame).columns]
+    monkeypatch.setattr(type(frame._mgr), "iget_values", property(lambda self: self.no_such_name))
+    assert [told(column) for column in read_table(frame).columns] == quick
 
 
 def test_columns_are_picked_by_name_and_rows_keep_their_order():
@@ -77,5 +87,5 @@ def test_a_frame_of_numbers_is_what_its_columns_are_one_by_one(monkeypatch):
 def test_a_frame_with_large_numbers_or_labels_is_read_by_columns(odd):
     frame = pd.DataFrame({name: COLUMNS[name] for name in ("float", odd)})
     assert matrix_of(frame) is None
-    assert told(read_table(frame).columns[1]) == told(from_pandas(COLUMNS[odd], odd))
+    assert told(read_table(frame).columns[1]) == told(from_pandas(PandasColumn(frame, 1).stored, odd))
     assert matrix_of(pd.DataFrame({"x": pd.Series([1, None], dtype="Int64")})) is None

@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from monolip.estimators._calibration import calibrate, spread
+from monolip.estimators._calibration import calibrate
 from monolip.estimators._categories import encode
 from monolip.estimators._climber import deal_folds
+from monolip.estimators._column_facts import spread
 from monolip.estimators._fitting import _rungs
 from monolip.estimators._tables import RawColumn
 

@@ -79,6 +79,10 @@ def test_compiled_prediction_has_the_bits_of_the_reference(knots, n):
     model_columns = network.inputs.evaluate([column.values for column in table.columns])
     fast = FastInputs(network.inputs)
     assert np.array_equal(fast.evaluate(table, fast.codes(table), 0, n), model_columns)
+    ends = fast.ends(table, network.inputs.numeric[1:])
+    for i in network.inputs.numeric[1:]:
+        own = slice(network.inputs.starts[i], network.inputs.starts[i + 1])
+        assert np.array_equal(ends[:, own], [model_columns[:, own].min(axis=0), model_columns[:, own].max(axis=0)])
 
 
 @pytest.mark.parametrize("columns", [1, 7, 8, 9, 13, 16, 17])

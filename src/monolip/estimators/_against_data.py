@@ -10,6 +10,7 @@ z is about N(0, 1) where x says nothing, and far out on the side that was forbid
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from monolip.estimators._prediction import Predictor
 from monolip.estimators._schema import table_like
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target, class_target, number_target, read_weights
-from monolip.estimators.slope_table import numeric_promises
+from monolip.estimators.slope_table import promises_of_numbers
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import plain_value
 from monolip.raw_slopes import features_with_slopes
@@ -117,12 +118,12 @@ def _rows(n_rows: int, weight: FloatArray | None) -> NDArray[np.int64]:
 
 def _promised(network: FrozenNetwork, table: RawTable, rows: NDArray[np.int64]) -> Iterator[_Flat]:
     """Every promise of a direction that a column of more than one value has."""
-    for at, j in enumerate(features_with_slopes(network)):
-        words = numeric_promises(network, j)
+    features = features_with_slopes(network)
+    for at, (j, words) in enumerate(zip(features, promises_of_numbers(network, features), strict=True)):
         if not _SIGNS.keys() & set(words):
             continue
         x = np.sort(table.columns[j].at(rows))  # what is missing comes last
-        x = x if np.isfinite(x[[0, -1]]).all() else x[np.isfinite(x)]
+        x = x if math.isfinite(x[0]) and math.isfinite(x[-1]) else x[np.isfinite(x)]
         if len(x) < FEWEST or x[0] == x[-1]:
             continue
         low, high = x[round(0.1 * (len(x) - 1))], x[round(0.9 * (len(x) - 1))]

@@ -7,6 +7,7 @@ a cap B   half of B for u and half for its bins, divided by the steepest piece o
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,11 +15,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.estimators._calibration import spread
 from monolip.estimators._categories import thermometer_width
+from monolip.estimators._column_facts import spread
 from monolip.estimators._promises import Promises
 from monolip.estimators._tables import RawTable
-from monolip.input_columns import NumericColumn
+from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
 from monolip.raw_slopes import extreme_slopes, surrounding_slopes
 from monolip.rounding import round_down, round_up
@@ -53,26 +54,34 @@ def make_boxes(
 ) -> Boxes:
     """output_scale: the engine's unit of the target, robust for robust losses; target_deviation: that of caps."""
     n_outputs = promises.directions.shape[1]
-    lower, upper = np.empty((n_outputs, inputs.n_model)), np.empty((n_outputs, inputs.n_model))
+    ends = [[_ENDS[direction] for direction in row] for row in promises.directions.T.tolist()]
+    widths = inputs.starts[1:] - inputs.starts[:-1]
+    lower, upper = (output_scale * np.array(ends)).repeat(widths, axis=1).transpose(2, 0, 1).copy()
+    caps = promises.caps.tolist()
     for j, column in enumerate(inputs.columns):
-        where = slice(inputs.starts[j], inputs.starts[j + 1])
-        cap = promises.caps[j]
-        if promises.standard_cap is not None and np.isnan(cap):
-            deviation = spread(table.columns[j].values)[1] if isinstance(column, NumericColumn) else 1.0
+        where, cap, numeric = slice(inputs.starts[j], inputs.starts[j + 1]), caps[j], isinstance(column, NumericColumn)
+        if promises.standard_cap is not None and math.isnan(cap):
+            deviation = spread(table.columns[j].values)[1] if numeric else 1.0
             cap = min(promises.standard_cap * target_deviation / deviation, sys.float_info.max)
-        for k in range(n_outputs):
+        state = promises.missing[j] == "state" and _has_state(column)
+        bounded = isinstance(column, NumericColumn) and (j in promises.intervals or not math.isnan(cap))
+        for k in range(n_outputs if state or bounded else 0):
             low, high = lower[k, where], upper[k, where]
-            low[:], high[:] = (output_scale * end for end in _ENDS[int(promises.directions[j, k])])
-            if isinstance(column, NumericColumn):
+            if isinstance(column, NumericColumn) and bounded:
                 if j in promises.intervals:
                     _put_interval(column, promises.intervals[j], low, high)
-                elif not np.isnan(cap):
-                    _put_cap(column, float(cap), low, high)
-                if column.present is not None and promises.missing[j] == "state":
-                    low[-1], high[-1] = -FREE_CAP * output_scale, FREE_CAP * output_scale
-            elif column.ordered and promises.missing[j] == "state" and column.n_model > thermometer_width(column):
-                low[-1], high[-1] = -FREE_CAP * output_scale, FREE_CAP * output_scale  # the state "missing"
+                else:
+                    _put_cap(column, cap, low, high)
+            if state:
+                low[-1], high[-1] = -FREE_CAP * output_scale, FREE_CAP * output_scale
     return Boxes(lower, upper, _raw_promise(inputs, promises, lower, upper))
+
+
+def _has_state(column: NumericColumn | CategoryColumn) -> bool:
+    """Whether its last model column says "missing", which has no order, while others of it may have one."""
+    if isinstance(column, NumericColumn):
+        return column.present is not None
+    return column.ordered and column.n_model > thermometer_width(column)
 
 
 def _put_interval(column: NumericColumn, interval: tuple[float, float], low: FloatArray, high: FloatArray) -> None:
@@ -102,8 +111,9 @@ def _raw_promise(
     low = np.empty((len(inputs.numeric), len(lower)))
     high = np.empty_like(low)
     capped = promises.standard_cap is not None
-    every = [np.stack(ends) for ends in zip(lower, upper, strict=True)]
-    asked = [capped or j in promises.intervals or not np.isnan(promises.caps[j]) for j in inputs.numeric]
+    every = [np.array(ends) for ends in zip(lower, upper, strict=True)]
+    caps = promises.caps.tolist()
+    asked = [capped or j in promises.intervals or not math.isnan(caps[j]) for j in inputs.numeric]
     for at, j in enumerate(inputs.numeric):
         for k, corners in enumerate(every if asked[at] else ()):
             exact = promises.intervals[j] if j in promises.intervals else extreme_slopes(inputs, j, corners)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.estimators._tables import RawColumn
-from monolip.input_columns import CategoryColumn
+from monolip.input_columns import CategoryColumn, codes_of
 
 __all__ = ["encode", "first_mean", "out_of_fold", "thermometer_width"]
 
@@ -29,7 +29,8 @@ def encode(
 
     missing: "state", or for ordered categories "lowest" or "highest"; an indicator only where values are missing.
     """
-    codes = raw.codes_in(CategoryColumn(raw.name, categories, np.zeros((len(categories) + 2, 1)), ordered))
+    distinct, number = raw.factors
+    codes = codes_of(distinct, {label: code for code, label in enumerate(categories)})[number]
     count = np.bincount(codes, minlength=len(categories) + 2).astype(np.float64)
     if ordered:
         table = _thermometer(len(categories), count)

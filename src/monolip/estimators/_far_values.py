@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.estimators._calibration import spread
+from monolip.estimators._column_facts import spread
 from monolip.estimators._tables import RawTable
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +17,21 @@ from monolip.input_transform import InputTransform
 __all__ = ["Codes", "FastInputs"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 _MAX = float(np.finfo(np.float64).max)
+FIRST, N_MAPS, N_KNOTS, KNOTS_AT, ROWS_AT, MISSING_AT = range(6)  # columns of _Numbers.columns
 
 
-class _Tables(NamedTuple):
-    """One numeric column: knots of all its maps, and for each stretch and map a row of PiecewiseLinear.pieces."""
+class _Numbers(NamedTuple):
+    """All numeric columns, one after the other. columns: (n, 6), see below; of each column its knots, the rows of
+    `table`, pieces of PiecewiseLinear, that serve each stretch between them and map, and what it is where missing."""
 
+    columns: IntArray
     knots: FloatArray
-    pieces: FloatArray  # (stretches, maps, 5)
-    missing: FloatArray  # (n_model,)
-    present: float  # NaN: no indicator column
+    rows: IntArray
+    table: FloatArray
+    missing: FloatArray
+    present: FloatArray  # NaN: no indicator column
 
 
 class Codes(NamedTuple):
@@ -40,7 +46,7 @@ class FastInputs:
 
     def __init__(self, inputs: InputTransform) -> None:
         self.inputs = inputs
-        self.tables = {i: _tables(inputs, i) for i in inputs.numeric}
+        self.numbers = _numbers(inputs)
 
     def codes(self, table: RawTable) -> dict[int, Codes]:
         """How the labels of each column of categories are read; a label is looked at once, not once a row."""
@@ -55,15 +61,16 @@ class FastInputs:
         """The same for rows by number."""
         count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         out = np.empty((count, self.inputs.n_model))
-        for i, column in enumerate(self.inputs.columns):
-            first = int(self.inputs.starts[i])
-            if isinstance(column, CategoryColumn):
-                known = codes[i].rows[codes[i].labels[rows]]
-                out[:, first : first + column.n_model] = column.table.take(known, axis=0)
-                continue
+        x = np.empty((len(self.inputs.numeric), count))
+        for at, i in enumerate(self.inputs.numeric):
             refuse_labels(table.columns[i])
-            values = table.columns[i].at(rows)
-            fill_numeric(np.ascontiguousarray(values, dtype=np.float64), *self.tables[i], out, first)
+            x[at] = table.columns[i].at(rows)
+        if len(x):
+            fill_numbers(x, *self.numbers, out)
+        for i, column in enumerate(self.inputs.columns):
+            if isinstance(column, CategoryColumn):
+                first, known = int(self.inputs.starts[i]), codes[i].rows[codes[i].labels[rows]]
+                out[:, first : first + column.n_model] = column.table.take(known, axis=0)
         if self.inputs.forest is not None:
             out[:, -1] = self._forest(self.inputs.forest, table, codes, rows)
         return out
@@ -80,68 +87,88 @@ class FastInputs:
                 found.append(forest.compared(k, table.columns[j].at(rows), None))
         return np.asarray(forest.evaluate(np.stack(found, axis=1)))
 
-    def ends(self, table: RawTable, i: int) -> FloatArray:
-        """The least and largest value of every model column of a number, (2, n_model of it), over all rows.
+    def ends(self, table: RawTable, numeric: Sequence[int]) -> FloatArray:
+        """The least and largest value of every model column of some numbers over all rows, (2, n_model); else 0.
 
         Maps never fall, to the bit: they are those of the least and the largest raw value, and of a missing one.
         """
-        refuse_labels(table.columns[i])
-        values = table.columns[i].values
-        least = np.minimum.reduce(values)  # NaN if one is
-        if least == least:
-            raw = np.array([least, np.maximum.reduce(values)])
-        else:
-            raw = np.array([np.fmin.reduce(values), np.fmax.reduce(values), least])
-        column = np.empty((len(raw), self.inputs.columns[i].n_model))
-        fill_numeric(raw, *self.tables[i], column, 0)
-        return np.array([np.minimum.reduce(column), np.maximum.reduce(column)])
+        raw, out = np.empty((len(numeric), 3)), np.zeros((3, self.inputs.n_model))
+        for at, i in enumerate(numeric):
+            refuse_labels(table.columns[i])
+            values = table.columns[i].values
+            least = np.minimum.reduce(values)  # NaN if one is
+            if least == least:
+                raw[at] = least, np.maximum.reduce(values), least
+            else:
+                raw[at] = np.fmin.reduce(values), np.fmax.reduce(values), least
+        which = [self.inputs.numeric.index(i) for i in numeric]
+        known = self.numbers._replace(columns=self.numbers.columns[which], present=self.numbers.present[which])
+        fill_numbers(raw, *known, out)
+        return np.array([np.minimum.reduce(out), np.maximum.reduce(out)])
 
 
-def _tables(inputs: InputTransform, i: int) -> _Tables:
-    column = inputs.columns[i]
-    assert isinstance(column, NumericColumn)
-    tables = inputs.tables_of(i)
-    missing = np.array([np.nan] * column.n_model if column.missing is None else column.missing)
-    return _Tables(tables.knots, tables.pieces, missing, np.nan if column.present is None else column.present)
+def _numbers(inputs: InputTransform) -> _Numbers:
+    columns = [inputs.columns[i] for i in inputs.numeric]
+    if not columns:
+        none = np.empty(0, np.int64)
+        return _Numbers(none.reshape(0, 6), np.empty(0), none, np.empty((0, 5)), np.empty(0), np.empty(0))
+    tables = [inputs.tables_of(i) for i in inputs.numeric]
+    found, at = [], (0, 0, 0)
+    missing: list[float] = []
+    present = []
+    for i, column, one in zip(inputs.numeric, columns, tables, strict=True):
+        assert isinstance(column, NumericColumn)
+        found.append((inputs.starts[i], one.rows.shape[1], one.knots.size, *at))
+        missing += [np.nan] * column.n_model if column.missing is None else column.missing
+        present.append(np.nan if column.present is None else column.present)
+        at = at[0] + one.knots.size, at[1] + one.rows.size, len(missing)
+    knots, rows = np.concatenate([one.knots for one in tables]), np.concatenate([one.rows.ravel() for one in tables])
+    return _Numbers(np.array(found, np.int64), knots, rows, tables[0].table, np.array(missing), np.array(present))
 
 
 @compiled()
-def fill_numeric(
-    x: FloatArray, knots: FloatArray, pieces: FloatArray, missing: FloatArray, present: float, out: Any, first: int
-) -> None:
-    """Clamped pieces in the order of PiecewiseLinear.evaluate: v + (x - k) * s, never fused, between low and high.
+def fill_numbers(
+    x: FloatArray, columns: IntArray, knots: FloatArray, rows: IntArray, table: FloatArray, missing: FloatArray,
+    present: FloatArray, out: FloatArray,
+) -> None:  # fmt: skip
+    """out (n, n_model) of raw columns x (columns, n); the rest are _Numbers.
 
-    In most stretches all maps but one or two are flat: what they are there is copied.
+    Clamped pieces in the order of PiecewiseLinear.evaluate: v + (x - k) * s, never fused, between low and high. In most
+    stretches all maps but one or two are flat: what they are there is copied.
     """
-    n_maps = pieces.shape[1]
-    flat = np.empty((pieces.shape[0], n_maps))
-    moving, counts = np.empty((pieces.shape[0], n_maps), np.int64), np.zeros(pieces.shape[0], np.int64)
-    for s in range(pieces.shape[0]):
-        for m in range(n_maps):
-            flat[s, m] = min(max(pieces[s, m, 1], pieces[s, m, 3]), pieces[s, m, 4])
-            if pieces[s, m, 2] != 0.0:
-                moving[s, counts[s]] = m
-                counts[s] += 1
-    for row in range(x.size):
-        value = x[row]
-        if value != value:
-            for m in range(missing.size):
-                out[row, first + m] = missing[m]
-            continue
-        value = min(max(value, -_MAX), _MAX)
-        low, high = 0, knots.size
-        while low < high:  # number of knots <= value
-            middle = (low + high) // 2
-            if knots[middle] <= value:
-                low = middle + 1
-            else:
-                high = middle
-        for m in range(n_maps):
-            out[row, first + m] = flat[low, m]
-        for k in range(counts[low]):
-            m = moving[low, k]
-            away = min(max(value - pieces[low, m, 0], -_MAX), _MAX)
-            y = pieces[low, m, 1] + away * pieces[low, m, 2]
-            out[row, first + m] = min(max(y, pieces[low, m, 3]), pieces[low, m, 4])
-        if present == present:
-            out[row, first + n_maps] = present
+    for c in range(len(columns)):
+        first, n_maps, n_knots = columns[c, FIRST], columns[c, N_MAPS], columns[c, N_KNOTS]
+        knots_at, rows_at, missing_at = columns[c, KNOTS_AT], columns[c, ROWS_AT], columns[c, MISSING_AT]
+        flat, moving = np.empty((n_knots + 1, n_maps)), np.empty((n_knots + 1, n_maps), np.int64)
+        counts = np.zeros(n_knots + 1, np.int64)
+        for s in range(n_knots + 1):
+            for m in range(n_maps):
+                piece = rows[rows_at + s * n_maps + m]
+                flat[s, m] = min(max(table[piece, 1], table[piece, 3]), table[piece, 4])
+                if table[piece, 2] != 0.0:
+                    moving[s, counts[s]] = m
+                    counts[s] += 1
+        for row in range(x.shape[1]):
+            value = x[c, row]
+            if value != value:
+                for m in range(n_maps + int(present[c] == present[c])):
+                    out[row, first + m] = missing[missing_at + m]
+                continue
+            value = min(max(value, -_MAX), _MAX)
+            low, high = 0, n_knots
+            while low < high:  # number of knots <= value
+                middle = (low + high) // 2
+                if knots[knots_at + middle] <= value:
+                    low = middle + 1
+                else:
+                    high = middle
+            for m in range(n_maps):
+                out[row, first + m] = flat[low, m]
+            for k in range(counts[low]):
+                m = moving[low, k]
+                piece = rows[rows_at + low * n_maps + m]
+                away = min(max(value - table[piece, 0], -_MAX), _MAX)
+                y = table[piece, 1] + away * table[piece, 2]
+                out[row, first + m] = min(max(y, table[piece, 3]), table[piece, 4])
+            if present[c] == present[c]:
+                out[row, first + n_maps] = present[c]

@@ -28,11 +28,12 @@ class ModelRows(RowSource):
         self.reach, self.codes = training_reach(inputs, table), self.fast.codes(table)
         self.honest: dict[int, NDArray[np.float32]] = {}
         for j, column in enumerate(inputs.columns):
-            if isinstance(column, CategoryColumn):
-                rng = np.random.default_rng([seed, j])
+            first = first_mean(column) if isinstance(column, CategoryColumn) else column.n_model
+            if isinstance(column, CategoryColumn) and first < column.n_model:
+                rng = np.random.default_rng([seed, j])  # a generator takes as long as a small category
                 means = out_of_fold(column, table.columns[j], target.averaged, target.weight, rng)
                 if means is not None:
-                    self.honest[int(inputs.starts[j]) + first_mean(column)] = means
+                    self.honest[int(inputs.starts[j]) + first] = means
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -48,7 +49,5 @@ class ModelRows(RowSource):
         return found
 
     def ends(self, columns: NDArray[np.int64]) -> NDArray[np.float32]:
-        ends, starts = np.empty((2, self.inputs.n_model), np.float32), self.inputs.starts
-        for i in sorted(set((starts.searchsorted(columns, "right") - 1).tolist())):
-            ends[:, starts[i] : starts[i + 1]] = self.fast.ends(self.raw, i)
-        return ends[:, columns]
+        features = sorted(set((self.inputs.starts.searchsorted(columns, "right") - 1).tolist()))
+        return self.fast.ends(self.raw, features).astype(np.float32)[:, columns]

@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monolip.estimators._raw_column import RawColumn, array_of, beyond_floats
 
-__all__ = ["from_pandas", "matrix_of"]
+__all__ = ["PandasColumn", "from_pandas", "matrix_of"]
 
 _NUMBERS = "?bhilqBHILQfd"  # numpy's own, that are float64 or become it without surprises
 _SMALL = 2**20  # values of a table that may be copied as a whole
 
 
-def from_pandas(series: Any, name: str) -> RawColumn | None:
-    """numpy's numbers, and categories that are strings; None for all else."""
-    dtype = series.dtype
-    if isinstance(dtype, np.dtype):
-        return _from_numbers(series, name) if dtype.char in _NUMBERS else None
-    return _from_strings(series, name) if str(dtype) == "category" else None
+class PandasColumn(NamedTuple):
+    """One of the columns of a frame, by its number; a series of it is made only where somebody has to have one."""
+
+    frame: Any
+    number: int
+
+    @property
+    def series(self) -> Any:
+        return self.frame.iloc[:, self.number]
+
+    @property
+    def stored(self) -> Any:
+        """The array that the frame keeps."""
+        try:
+            return self.frame._mgr.iget_values(self.number)
+        except AttributeError:  # a private name: without it only time is lost, to make a series
+            return self.series.array if str(self.series.dtype) == "category" else self.series.to_numpy()
+
+
+def from_pandas(values: Any, name: str) -> RawColumn | None:
+    """Of an array as pandas stores it: numpy's numbers, and categories that are strings; None for all else."""
+    dtype = values.dtype
+    if isinstance(values, np.ndarray):
+        return _from_numbers(values, name) if dtype.char in _NUMBERS else None
+    return _from_strings(values, name) if str(dtype) == "category" else None
 
 
 def matrix_of(frame: Any) -> NDArray[np.float64] | None:
@@ -43,22 +62,20 @@ def _dtypes(frame: Any) -> list[Any]:
         return list(frame.dtypes)
 
 
-def _from_numbers(series: Any, name: str) -> RawColumn:
-    plain = series.to_numpy()
+def _from_numbers(plain: NDArray[Any], name: str) -> RawColumn:
     values = np.asarray(plain, dtype=np.float64)
     large = plain.dtype.kind in "iu" and beyond_floats(values)
-    return RawColumn(name, values, exact=array_of(series.tolist()) if large else None)
+    return RawColumn(name, values, exact=array_of(plain.tolist()) if large else None)
 
 
-def _from_strings(series: Any, name: str) -> RawColumn | None:
+def _from_strings(given: Any, name: str) -> RawColumn | None:
     """Labels, and which row has which of them: known from the codes, without a look at every row."""
-    known = series.array.categories.tolist()
-    if not all(type(label) is str for label in known):
+    known = given.categories.tolist()
+    if {*map(type, known)} - {str}:
         return None
-    labels, codes = array_of([*known, np.nan]), np.asarray(series.array.codes, dtype=np.intp)  # -1: missing
-    counts = np.bincount(codes + 1, minlength=len(labels))
-    seen = np.flatnonzero(counts) - 1
-    ordered = bool(series.array.ordered)
-    column = RawColumn(name, labels[codes], tuple(known) if ordered else (), ordered)
-    vars(column)["factors"] = labels[seen], (np.cumsum(counts > 0) - 1)[codes + 1]
+    labels, after = array_of([*known, np.nan]), np.add(given.codes, 1, dtype=np.intp)  # 0: missing
+    counts = np.bincount(after, minlength=len(labels))
+    seen, ordered = counts.nonzero()[0] - 1, bool(given.ordered)
+    column = RawColumn(name, labels[after - 1], tuple(known) if ordered else (), ordered)
+    vars(column)["factors"] = labels[seen], ((counts > 0).cumsum() - 1)[after]
     return column

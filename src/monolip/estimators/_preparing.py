@@ -11,7 +11,7 @@ from monolip.engine.architecture import Architecture
 from monolip.engine.problem import Problem
 from monolip.errors import InputError
 from monolip.estimators._bounds import Boxes
-from monolip.estimators._calibration import calibrate
+from monolip.estimators._calibration import Uncalibrated, calibrate_all
 from monolip.estimators._categories import encode
 from monolip.estimators._checks import check_boxes
 from monolip.estimators._memory import check_memory
@@ -31,21 +31,25 @@ MAP_PENALTY, CATEGORY_PENALTY = 0.1, 0.3
 
 def learn_inputs(table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int) -> InputTransform:
     """Calibrations and tables of categories, from training rows only."""
+    numbers: list[Uncalibrated] = []
+    for j, column in enumerate(table.columns):
+        if schema.categories[j] is None:
+            if not column.is_numeric:
+                raise InputError(f"strings in numeric column {column.name!r}; convert it to numbers.")
+            numbers.append(Uncalibrated(column.name, column.values, promises.style(j), promises.missing[j]))
+    calibrated = iter(calibrate_all(numbers, n_bins))
     columns: list[NumericColumn | CategoryColumn] = []
     for j, column in enumerate(table.columns):
         categories = schema.categories[j]
-        if categories is not None:
-            columns.append(
-                encode(
-                    column, categories, ordered=schema.ordered[j], missing=promises.missing[j],
-                    target=target.averaged, weight=target.weight,
-                )
-            )  # fmt: skip
-        elif not column.is_numeric:
-            raise InputError(f"strings in numeric column {column.name!r}; convert it to numbers.")
-        else:
-            style, missing = promises.style(j), promises.missing[j]
-            columns.append(calibrate(column.name, column.values, style=style, n_bins=n_bins, missing=missing))
+        if categories is None:
+            columns.append(next(calibrated))
+            continue
+        columns.append(
+            encode(
+                column, categories, ordered=schema.ordered[j], missing=promises.missing[j],
+                target=target.averaged, weight=target.weight,
+            )
+        )  # fmt: skip
     return InputTransform(tuple(columns))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,7 +36,7 @@ class Promises:
         """How feature j is calibrated: linearly where its slopes are given in raw units."""
         if j in self.intervals:
             return "linear"
-        return "quantile" if np.isnan(self.caps[j]) and self.standard_cap is None else "clipped"
+        return "quantile" if math.isnan(self.caps[j]) and self.standard_cap is None else "clipped"
 
 
 def read_promises(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from monolip.errors import InputError
-from monolip.estimators._pandas_columns import from_pandas, matrix_of
+from monolip.estimators._pandas_columns import PandasColumn, from_pandas, matrix_of
 from monolip.estimators._raw_column import EXACT, RawColumn, array_of, beyond_floats
 from monolip.input_columns import is_missing
 
@@ -60,7 +60,7 @@ def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] |
     _refuse_repeated(X)
     if _is_pandas(X) and type(X).__name__ == "DataFrame":
         whole = matrix_of(X)
-        every = (series for _, series in X.items()) if whole is None else whole.T
+        every = (PandasColumn(X, j) for j in range(len(X.columns))) if whole is None else whole.T
         return _from_columns(X.columns.tolist(), len(X), every, pick)
     frame = _native(X)
     if isinstance(frame, nw.DataFrame):
@@ -162,12 +162,14 @@ def _from_columns(keys: Sequence[Any], n_rows: int, every: Iterable[Any], pick: 
 
 
 def _from_series(given: Any, name: str) -> RawColumn:
-    """given: a series of pandas or of narwhals, or float64."""
+    """given: a column of pandas, a series of narwhals, or float64."""
     if isinstance(given, np.ndarray):
         return RawColumn(name, given)
-    found = from_pandas(given, name) if _is_pandas(given) else None
-    if found is not None:
-        return found
+    if isinstance(given, PandasColumn):
+        found = from_pandas(given.stored, name)
+        if found is not None:
+            return found
+        given = given.series
     series: nw.Series[Any] = nw.from_native(given, series_only=True, pass_through=True)
     if series.implementation.is_pyarrow() and str(series.to_native().type).startswith("decimal"):
         return RawColumn(name, arrow_decimals(series.to_native(), name))

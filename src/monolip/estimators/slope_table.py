@@ -21,7 +21,7 @@ from monolip.slopes import SlopeBounds, promise_word
 
 FloatArray = NDArray[np.float64]
 
-__all__ = ["SlopeRow", "SlopeTable", "numeric_promises"]
+__all__ = ["SlopeRow", "SlopeTable", "numeric_promises", "promises_of_numbers"]
 
 
 class SlopeRow(NamedTuple):
@@ -166,12 +166,21 @@ def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str], prove
 
 def numeric_promises(network: FrozenNetwork, j: int, has_interval: bool = False) -> list[str]:
     """The word for what is promised of numeric raw feature j, for every output."""
-    assert network.inputs is not None
-    start = int(network.inputs.starts[j])
-    maps = slice(start, start + len(network.inputs.maps_of(j)))  # the column after them says whether the value is there
+    return next(promises_of_numbers(network, [j], has_interval))
+
+
+def promises_of_numbers(
+    network: FrozenNetwork, features: Sequence[int], has_interval: bool = False
+) -> Iterator[list[str]]:
+    """`numeric_promises` of several features."""
+    inputs = network.inputs
+    assert inputs is not None
     boxes = [network.bounds.for_output(k) for k in range(network.n_outputs)]
-    low, high = [min(box.lower[maps].tolist()) for box in boxes], [max(box.upper[maps].tolist()) for box in boxes]
-    return _promises(low, high, has_interval)
+    lower, upper = [box.lower.tolist() for box in boxes], [box.upper.tolist() for box in boxes]
+    starts = inputs.starts.tolist()
+    for j in features:  # the column after the maps says whether the value is there
+        maps = slice(starts[j], starts[j] + len(inputs.maps_of(j)))
+        yield _promises([min(low[maps]) for low in lower], [max(high[maps]) for high in upper], has_interval)
 
 
 def _box(network: FrozenNetwork, j: int) -> tuple[FloatArray, FloatArray]:
