@@ -63,7 +63,7 @@ def next_rows(
 
 @compiled(fast=True, inner=True)
 def put_inputs(x: FloatArray, rows: NDArray[np.int64], acts: FloatArray) -> None:
-    """Copy 64 rows of x into lanes (width, lanes); rows has AHEAD more."""
+    """Copy 64 rows of x into lanes (width, lanes), for what is not learned; rows has AHEAD more."""
     width, square = x.shape[1], 64 // x.itemsize
     for first in range(0, LANES, square):
         for column in range(0, width, square):
@@ -109,7 +109,8 @@ def block_forward(
     data: Data, count: int, share: float, layers: Table, blocks: Table, params: FloatArray, lanes: Lanes
 ) -> None:
     """Outputs of the 64 rows named in lanes.rows, of which `count` count, into their place in lanes.acts."""
-    put_inputs(data.x, lanes.rows, lanes.acts)
+    if data.residual.shape[0] > 0:
+        put_inputs(data.x, lanes.rows, lanes.acts)
     put_targets(data.y, data.weight, lanes.rows, count, share, lanes.y, lanes.weight)
     forward(data, params, layers, blocks, lanes)
     out_at = layers[-1, OUTPUT_AT] * LANES

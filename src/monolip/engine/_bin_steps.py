@@ -20,12 +20,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from monolip.engine._emitter import SHARE, Emitter
+from monolip.engine._emitter import ORDERED, SHARE, Emitter
 from monolip.engine._vector import broadcast, data_at
 
 __all__ = ["step_bins", "tabulate_bins"]
-
-ORDERED = ("nsz",)  # no contraction: a table made by itself has the same bits as one made while slopes step
 
 
 class _Columns(Emitter):
@@ -85,7 +83,7 @@ class _Columns(Emitter):
             self.builder.store(value, cell)
 
     def tabulate(self, w: Any, full: Any, empty: Any, at: Any) -> None:
-        """The table's row of a bin, less C, for the slopes w."""
+        """The table's row of a bin, less C, for the slopes w: made by itself, the same bits as while slopes step."""
         b = self.builder
         held = b.fmul(w, full, flags=ORDERED)
         row = b.fsub(b.load(self.rest), held, flags=ORDERED)

@@ -18,6 +18,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from monolip.engine._emitter import ORDERED
 from monolip.engine._training_layout import BIN_PAD, LANES
 from monolip.engine._vector import REGISTER_BYTES, broadcast, data_at, load, store
 
@@ -86,7 +87,7 @@ class _Walk:
 
 @intrinsic
 def bin_outputs(typingctx, w, w_at, table, base, units, stride, codes, rows, x, x_at):  # type: ignore[no-untyped-def]
-    """units (lanes, stride) = what the bins of 64 rows add; codes (n, features): s; x[row, x_at + feature]: t.
+    """units (lanes, stride) += what the bins of 64 rows add; codes (n, features): s; x[row, x_at + feature]: t.
 
     base (stride,) is a part of every T, left out of the table.
     """
@@ -113,8 +114,8 @@ def bin_outputs(typingctx, w, w_at, table, base, units, stride, codes, rows, x, 
 
         def after(units: Any) -> None:
             for i, place in enumerate(walk.places(units)):
-                parts = [builder.load(cells[k][i]) for k in range(2)]
-                walk.store(builder.fadd(*parts, flags=FLAGS), walk.units, place)
+                added = builder.fadd(*(builder.load(cells[k][i]) for k in range(2)), flags=FLAGS)
+                walk.store(builder.fadd(walk.load(walk.units, place), added, flags=ORDERED), walk.units, place)
 
         walk.emit(before, each, after)
         return context.get_dummy_value()

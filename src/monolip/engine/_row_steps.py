@@ -1,7 +1,7 @@
 """Steps of rows of weights in few passes over memory: centred gradient, Adam's direction, the rule, all in registers.
 
-    slope_rows     w = clip(keep * w - rate * adam(g - h mu))                   inputs side by side
-    mixing_rows    w = w * exp(-rate * adam(g - h mu - dot)) / sum
+    slope_columns  w = clip(keep * w - rate * adam(g - h mu))                   units side by side
+    mixing_rows    w = w * exp(-rate * adam(g - h mu - dot)) / sum              inputs side by side
 
 Each ends with (change of w) . mu, by which the bias follows. All rows of a block are one kernel, so that the constants
 of the step stay in registers. Written as vector instructions: loops over so many arrays are more than the vectoriser
@@ -16,10 +16,10 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from monolip.engine._emitter import Emitter
+from monolip.engine._emitter import ORDERED, Emitter
 from monolip.engine._vector import broadcast, data_at, reduced
 
-__all__ = ["mixing_rows", "slope_rows"]
+__all__ = ["mixing_rows", "slope_columns"]
 
 FLOOR = 1e-7  # a mixing weight that reached zero could never come back under a multiplicative rule
 
@@ -61,28 +61,39 @@ class _Rows(Emitter):
 
 
 @intrinsic
-def slope_rows(  # type: ignore[no-untyped-def]
-    typingctx, w, m, v, lower, upper, g, at, step, mean, mean_at, bias_at, rows, stride
+def slope_columns(  # type: ignore[no-untyped-def]
+    typingctx, w, m, v, lower, upper, g, at, step, mean, mean_at, bias_at, columns, stride, sums
 ):
-    """Slopes of `rows` units, (rows, stride) from `at` on, whole registers; their biases follow."""
+    """Slopes of plain columns, (columns, stride) from `at` on; the units' biases follow. sums: room for a square.
+
+    (change of w) . mu adds column k to sum k modulo a register's length, and these sums by halves, quarters, ...
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         e = _Rows(context, builder, signature, args, 6)
-        change_of_mean = e.cell()
-        with e.loop(e.rows) as row:
-            h = e.many(e.h, row.index)
-            e.zero(change_of_mean)
-            with e.loop(e.registers(e.stride)) as register:
-                here, at = e.places(row.index, register.index)
-                mu = e.load(e.mean, at)
+        n = e.vector.count
+        sums = data_at(context, builder, signature.args[13], args[13], ir.Constant(e.index, 0))
+        places = [ir.Constant(e.index, k * n) for k in range(n)]
+        with e.loop(e.registers(e.stride)) as register:
+            units = e.place(register.index)
+            h = e.load(e.h, units)
+            for place in places:
+                e.store(e.constant(0.0), sums, place)
+            with e.loop(e.rows) as column:
+                here, mu = builder.add(builder.mul(column.index, e.stride), units), e.many(e.mean, column.index)
                 g = e.sub(e.load(e.data[5], here), e.mul(h, mu))
                 _, change = e.slope(*e.moments(g, e.data[1], e.data[2], here), here)
-                e.collect(change_of_mean, e.mul(change, mu))
-            e.move_bias(row.index, e.total(change_of_mean))
+                to = e.place(builder.and_(column.index, ir.Constant(e.index, n - 1)))
+                e.store(e.add(e.load(sums, to), e.mul(change, mu)), sums, to)
+            parts = [e.load(sums, place) for place in places]
+            while len(parts) > 1:
+                half = len(parts) // 2
+                parts = [builder.fadd(parts[k], parts[k + half], flags=ORDERED) for k in range(half)]
+            e.store(builder.fsub(e.load(e.bias, units), parts[0], flags=ORDERED), e.bias, units)
         return context.get_dummy_value()
 
     i = types.intp
-    return types.void(w, m, v, lower, upper, g, i, step, mean, i, i, i, i), codegen
+    return types.void(w, m, v, lower, upper, g, i, step, mean, i, i, i, i, sums), codegen
 
 
 def _small_exponential(e: Emitter, u: Any) -> Any:
