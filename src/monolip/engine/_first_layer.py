@@ -12,59 +12,17 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from monolip.engine._emitter import ORDERED
 from monolip.engine._shuffles import shuffled
 from monolip.engine._training_layout import BIN_PAD, LANES
-from monolip.engine._vector import FAR, REGISTER_BYTES, broadcast, data_at, load, prefetch, store
+from monolip.engine._units import Units
+from monolip.engine._vector import FAR, data_at, prefetch
 
 __all__ = ["add_unit_sums", "plain_gradient", "plain_outputs", "sort_units", "unsort_units"]
 
-FUSED = ("contract",)
 TOGETHER = 8  # rows, or columns: with two registers of units each, 16 sums hide the latency of the additions
-
-
-class _Units:
-    """Loops over registers of units, and places in (rows, stride)."""
-
-    def __init__(self, context: Any, builder: Any, kind: Any, stride: Any) -> None:
-        element = context.get_value_type(kind.dtype)
-        self.builder, self.index, self.stride = builder, stride.type, stride
-        self.size = 4 if isinstance(element, ir.FloatType) else 8
-        self.vector = ir.VectorType(element, REGISTER_BYTES // self.size)
-        self.per = BIN_PAD // self.vector.count  # registers of a chunk of units
-
-    def number(self, value: int) -> Any:
-        return ir.Constant(self.index, value)
-
-    def loop(self, count: Any) -> Any:
-        return cgutils.for_range(self.builder, count, intp=self.index)
-
-    def pieces(self, length: int) -> Any:
-        """A loop over the stride in pieces of so many units."""
-        return self.loop(self.builder.udiv(self.stride, self.number(length)))
-
-    def place(self, row: Any, unit: Any, register: int = 0) -> Any:
-        at = self.builder.add(self.builder.mul(row, self.stride), unit)
-        return self.builder.add(at, self.number(register * self.vector.count))
-
-    def load(self, pointer: Any, at: Any) -> Any:
-        return load(self.builder, pointer, at, self.vector, self.size)
-
-    def store(self, value: Any, pointer: Any, at: Any) -> None:
-        store(self.builder, value, pointer, at, self.size)
-
-    def add_product(self, cell: Any, factor: Any, term: Any) -> None:
-        product = self.builder.fmul(factor, term, flags=FUSED)
-        self.builder.store(self.builder.fadd(self.builder.load(cell), product, flags=FUSED), cell)
-
-    def many(self, pointer: Any) -> Any:
-        return broadcast(self.builder, self.builder.load(pointer), self.vector)
-
-    def cells(self, count: int) -> list[list[Any]]:
-        return [[cgutils.alloca_once(self.builder, self.vector) for _ in range(self.per)] for _ in range(count)]
 
 
 @intrinsic
@@ -73,7 +31,7 @@ def plain_outputs(typingctx, w, w_at, bias_at, columns, x, rows, units, stride):
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds, zero = signature.args, ir.Constant(args[1].type, 0)
-        u, columns = _Units(context, builder, kinds[0], args[7]), args[3]
+        u, columns = Units(context, builder, kinds[0], args[7]), args[3]
         w, bias = (data_at(context, builder, kinds[0], args[0], at) for at in args[1:3])
         x, rows, units = (data_at(context, builder, kinds[i], args[i], zero) for i in (4, 5, 6))
         width = builder.extract_value(context.make_array(kinds[4])(context, builder, args[4]).shape, 1)
@@ -113,7 +71,7 @@ def plain_gradient(typingctx, g, g_at, columns, x, rows, units, stride):  # type
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds, zero = signature.args, ir.Constant(args[1].type, 0)
-        u, columns = _Units(context, builder, kinds[0], args[6]), args[2]
+        u, columns = Units(context, builder, kinds[0], args[6]), args[2]
         g = data_at(context, builder, kinds[0], args[0], args[1])
         x, rows, units = (data_at(context, builder, kinds[i], args[i], zero) for i in (3, 4, 5))
         width = builder.extract_value(context.make_array(kinds[3])(context, builder, args[3]).shape, 1)
@@ -152,7 +110,7 @@ def plain_gradient(typingctx, g, g_at, columns, x, rows, units, stride):  # type
     return types.void(g, i, i, x, rows, units, i), codegen
 
 
-def _swapped(u: _Units, z: Any) -> Callable[[Any], Any]:
+def _swapped(u: Units, z: Any) -> Callable[[Any], Any]:
     """Exchanges neighbours of a register in the pairs of z that are not in order."""
     n, b = u.vector.count, u.builder
     low, high = (shuffled(b, z, z, [j - j % 2 + side for j in range(n)]) for side in (0, 1))
@@ -165,7 +123,7 @@ def _pairs(sort: bool) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds, zero = signature.args, ir.Constant(args[2].type, 0)
-        u = _Units(context, builder, kinds[0], args[2])
+        u = Units(context, builder, kinds[0], args[2])
         z_data, other = (data_at(context, builder, kinds[i], args[i], zero) for i in (0, 1))
         with u.loop(u.number(LANES)) as lane, u.pieces(u.vector.count) as piece:
             at = u.place(lane.index, builder.mul(piece.index, u.number(u.vector.count)))
@@ -192,7 +150,7 @@ def add_unit_sums(typingctx, units, stride, out, out_at):  # type: ignore[no-unt
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds = signature.args
-        u, zero = _Units(context, builder, kinds[0], args[1]), ir.Constant(args[1].type, 0)
+        u, zero = Units(context, builder, kinds[0], args[1]), ir.Constant(args[1].type, 0)
         units = data_at(context, builder, kinds[0], args[0], zero)
         out = data_at(context, builder, kinds[2], args[2], args[3])
         n = u.vector.count

@@ -58,7 +58,10 @@ def first_forward(data: Data, params: FloatArray, layers: Table, blocks: Table, 
     stride, bins_at, bias_at, held = layers[0, BIN_STRIDE], layers[0, BINS_AT], layers[0, BIAS_AT], blocks[0, COLUMNS]
     units, width, z_at = lanes.units, -(-layers[0, WIDTH] // PAD) * PAD, layers[0, OUTPUT_AT] * LANES
     plain_outputs(params, 0, bias_at, held, data.x, lanes.rows, units, stride)
-    bin_outputs(params, bins_at, lanes.table, lanes.base, units, stride, data.codes, lanes.rows, data.x, held)
+    bin_outputs(
+        params, bins_at, lanes.table, lanes.base, units, stride, data.codes, lanes.rows, data.x, held, lanes.codes,
+        lanes.held,
+    )  # fmt: skip
     if layers.shape[0] > 1 and layers[0, GROUP_SIZE] == 2:
         sort_units(units, lanes.turned, stride)
         transpose(lanes.turned, 0, LANES, width, stride, lanes.acts, layers[1, INPUT_AT] * LANES, LANES)
@@ -131,7 +134,7 @@ def first_backward(data: Data, layers: Table, blocks: Table, own: Stepped, lanes
         transpose(lanes.d, 0, -(-layers[0, WIDTH] // PAD) * PAD, LANES, LANES, units, 0, stride)
     add_unit_sums(units, stride, g, layers[0, BIAS_AT])
     plain_gradient(g, 0, held, data.x, lanes.rows, units, stride)
-    bin_gradient(g, layers[0, BINS_AT], own.bin_sums, units, stride, data.codes, lanes.rows, data.x, held)
+    bin_gradient(g, layers[0, BINS_AT], own.bin_sums, units, stride, data.first_bins, lanes.codes, lanes.held)
 
 
 @compiled(fast=True, inner=True)
