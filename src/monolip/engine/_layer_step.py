@@ -64,7 +64,7 @@ def _signed_row(at: int, end: int, own: Stepped, mean: FloatArray, h: float) -> 
 
 @compiled(fast=True, inner=True)
 def step_weights(k: int, layers: Table, blocks: Table, own: Stepped, sums: FloatArray) -> None:
-    """One step of layer k's rows by their rule, all but slopes in bins. sums: room for four numbers a row."""
+    """One step of layer k's rows by their rule, all but slopes in bins. sums: room, see `_row_steps`."""
     for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK]):
         mean_at, bias_at = layers[k, INPUT_AT] + blocks[b, COLUMN], layers[k, BIAS_AT] + blocks[b, ROW]
         step_rows(b, mean_at, bias_at, blocks, own, k == 0, sums)

@@ -1,4 +1,4 @@
-"""Lanes of registers in another order, and squares of registers transposed."""
+"""Lanes of registers in another order; squares of registers transposed, and their rows added up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["shuffled", "transposed"]
+from monolip.engine._emitter import ORDERED
+
+__all__ = ["row_sums", "shuffled", "transposed"]
 
 
 def shuffled(builder: Any, a: Any, b: Any, mask: list[int]) -> Any:
@@ -31,3 +33,16 @@ def transposed(builder: Any, rows: list[Any]) -> list[Any]:
             if not i & apart:
                 rows[i], rows[i + apart] = _exchanged(builder, rows[i], rows[i + apart], apart)
     return rows
+
+
+def row_sums(builder: Any, rows: list[Any]) -> Any:
+    """The sum of each register of a square, in one register.
+
+    Lanes are added by halves, then quarters, ..., as the machine adds up a single register, with the same bits.
+    """
+    apart = len(rows)
+    while apart > 1:
+        apart //= 2
+        pairs = [_exchanged(builder, rows[i], rows[i + apart], apart) for i in range(apart)]
+        rows = [builder.fadd(low, high, flags=ORDERED) for low, high in pairs]
+    return rows[0]
