@@ -94,7 +94,8 @@ class _Columns(Emitter):
 
     def each(self) -> Iterator[Any]:
         """The registers side by side, one after the other: the place of their units."""
-        for self.now in self.together:
+        for register in self.together:
+            self.now = register
             yield self.builder.add(self.units, ir.Constant(self.index, self.now * self.vector.count))
 
     def bin(self, k: Any, units: Any) -> Any:

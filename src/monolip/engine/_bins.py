@@ -162,14 +162,14 @@ def bin_gradient(typingctx, g, g_at, sums, units, stride, first, of_lanes, held)
         back = _Back(u, g, sums, units)
         with u.pieces(BIN_PAD) as piece, u.loop(b.udiv(features, u.number(LANES))) as feature:
             unit, start = b.mul(piece.index, u.number(BIN_PAD)), b.mul(feature.index, u.number(LANES))
-            here = [b.gep(array, [start]) for array in (codes, held)]
+            code, t = (b.gep(array, [start]) for array in (codes, held))
             begin, end = (b.load(b.gep(first, [b.add(feature.index, u.number(i))])) for i in range(2))
             count = b.sub(end, begin)
             with b.if_else(b.icmp_signed("<=", count, u.number(FEW_BINS))) as (few, many):
                 with few:
-                    back.bin_by_bin(*here, unit, begin, count)
+                    back.bin_by_bin(code, t, unit, begin, count)
                 with many:
-                    back.row_by_row(*here, unit)
+                    back.row_by_row(code, t, unit)
         return context.get_dummy_value()
 
     i = types.intp
