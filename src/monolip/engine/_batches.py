@@ -29,10 +29,10 @@ def shuffle(order: NDArray[np.int32], random: NDArray[np.uint64], run: int) -> N
         bits = draw(random)
         for part in (bits >> half, bits & np.uint64(0xFFFFFFFF)):
             if i > 0:
-                j = np.int64((part * np.uint64(i + 1)) >> half)
-                order[i * run], order[j * run] = order[j * run], order[i * run]
-                for k in range(1, run):
-                    order[i * run + k], order[j * run + k] = order[j * run + k], order[i * run + k]
+                j = (part * np.uint64(i + 1)) >> half
+                here, there = np.uint64(i * run), j * np.uint64(run)  # without a sign nobody looks at it
+                for k in range(np.uint64(run)):
+                    order[here + k], order[there + k] = order[there + k], order[here + k]
                 i -= 1
 
 
@@ -78,10 +78,11 @@ def put_targets(
     """Targets and weights of 64 rows in lanes; lanes past `count` weigh nothing."""
     scale = weight.dtype.type(share)
     for lane in range(LANES):
-        weight_lanes[lane] = weight[rows[lane]] * scale if lane < count else weight.dtype.type(0)
+        row = np.uint64(rows[lane])  # without a sign nobody looks whether it counts from the end
+        weight_lanes[lane] = weight[row] * scale if lane < count else weight.dtype.type(0)
     for k in range(y.shape[1]):
         for lane in range(LANES):
-            y_lanes[k * LANES + lane] = y[rows[lane], k]
+            y_lanes[k * LANES + lane] = y[np.uint64(rows[lane]), k]
     for k in range(LANES, weight_lanes.size):
         weight_lanes[k] = weight_lanes[k - LANES]
 
@@ -101,7 +102,7 @@ def add_known(
     if offset.shape[0] > 0:
         for k in range(offset.shape[1]):
             for lane in range(LANES):
-                outputs[k * LANES + lane] += offset[rows[lane], k]
+                outputs[k * LANES + lane] += offset[np.uint64(rows[lane]), k]
 
 
 @compiled(fast=True, inner=True)
