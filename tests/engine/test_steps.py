@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from monolip.engine._emitter import BETA1, BETA2, EPSILON
-from monolip.engine._row_steps import slope_rows
+from monolip.engine._row_steps import slope_columns
 from monolip.engine._training_layout import BIAS_AT, BINS_AT, INPUT_AT, LANES, WIDTH
 from monolip.engine._updates import put_rates
 from monolip.engine.architecture import Architecture
@@ -177,14 +177,14 @@ def still(dtype, eps, lift1, lift2, rate=1.0):
 
 
 @numba.njit
-def one_row(w, m, v, lower, upper, g, step, mean, size):
-    slope_rows(w, m, v, lower, upper, g, 0, step, mean, 0, size, 1, size)
+def one_column(w, m, v, lower, upper, g, step, mean, size, sums):
+    slope_columns(w, m, v, lower, upper, g, 0, step, mean, 0, size, 1, size, sums)
 
 
 def directions(w, m, v, lower, upper, zeros, step):
-    """w after a step, in place; its bias lies behind it."""
-    longer = np.append(w, np.zeros(16, w.dtype))
-    one_row(longer, m, v, lower, upper, np.zeros_like(longer), step, zeros, w.size)
+    """w after a step, in place: the slopes of as many units, whose biases lie behind them."""
+    longer = np.append(w, np.zeros_like(w))
+    one_column(longer, m, v, lower, upper, np.zeros_like(longer), step, zeros, w.size, np.zeros(256, w.dtype))
     w[:] = longer[: w.size]
 
 

@@ -29,10 +29,10 @@ def shuffle(order: NDArray[np.int32], random: NDArray[np.uint64], run: int) -> N
         bits = draw(random)
         for part in (bits >> half, bits & np.uint64(0xFFFFFFFF)):
             if i > 0:
-                j = np.int64((part * np.uint64(i + 1)) >> half)
-                order[i * run], order[j * run] = order[j * run], order[i * run]
-                for k in range(1, run):
-                    order[i * run + k], order[j * run + k] = order[j * run + k], order[i * run + k]
+                j = (part * np.uint64(i + 1)) >> half
+                here, there = np.uint64(i * run), j * np.uint64(run)  # without a sign nobody looks at it
+                for k in range(np.uint64(run)):
+                    order[here + k], order[there + k] = order[there + k], order[here + k]
                 i -= 1
 
 
@@ -63,7 +63,7 @@ def next_rows(
 
 @compiled(fast=True, inner=True)
 def put_inputs(x: FloatArray, rows: NDArray[np.int64], acts: FloatArray) -> None:
-    """Copy 64 rows of x into lanes (width, lanes); rows has AHEAD more."""
+    """Copy 64 rows of x into lanes (width, lanes), for what is not learned; rows has AHEAD more."""
     width, square = x.shape[1], 64 // x.itemsize
     for first in range(0, LANES, square):
         for column in range(0, width, square):
@@ -78,10 +78,11 @@ def put_targets(
     """Targets and weights of 64 rows in lanes; lanes past `count` weigh nothing."""
     scale = weight.dtype.type(share)
     for lane in range(LANES):
-        weight_lanes[lane] = weight[rows[lane]] * scale if lane < count else weight.dtype.type(0)
+        row = np.uint64(rows[lane])  # without a sign nobody looks whether it counts from the end
+        weight_lanes[lane] = weight[row] * scale if lane < count else weight.dtype.type(0)
     for k in range(y.shape[1]):
         for lane in range(LANES):
-            y_lanes[k * LANES + lane] = y[rows[lane], k]
+            y_lanes[k * LANES + lane] = y[np.uint64(rows[lane]), k]
     for k in range(LANES, weight_lanes.size):
         weight_lanes[k] = weight_lanes[k - LANES]
 
@@ -101,7 +102,7 @@ def add_known(
     if offset.shape[0] > 0:
         for k in range(offset.shape[1]):
             for lane in range(LANES):
-                outputs[k * LANES + lane] += offset[rows[lane], k]
+                outputs[k * LANES + lane] += offset[np.uint64(rows[lane]), k]
 
 
 @compiled(fast=True, inner=True)
@@ -109,7 +110,8 @@ def block_forward(
     data: Data, count: int, share: float, layers: Table, blocks: Table, params: FloatArray, lanes: Lanes
 ) -> None:
     """Outputs of the 64 rows named in lanes.rows, of which `count` count, into their place in lanes.acts."""
-    put_inputs(data.x, lanes.rows, lanes.acts)
+    if data.residual.shape[0] > 0:
+        put_inputs(data.x, lanes.rows, lanes.acts)
     put_targets(data.y, data.weight, lanes.rows, count, share, lanes.y, lanes.weight)
     forward(data, params, layers, blocks, lanes)
     out_at = layers[-1, OUTPUT_AT] * LANES

@@ -13,6 +13,7 @@ its new value goes into the next step's table. C of all features is one number a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import ir
@@ -20,16 +21,15 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from monolip.engine._emitter import SHARE, Emitter
+from monolip.engine._emitter import ORDERED, SHARE, Emitter
+from monolip.engine._training_layout import BIN_PAD
 from monolip.engine._vector import broadcast, data_at
 
 __all__ = ["step_bins", "tabulate_bins"]
 
-ORDERED = ("nsz",)  # no contraction: a table made by itself has the same bits as one made while slopes step
-
 
 class _Columns(Emitter):
-    """The loops over registers of units, over features, and over their bins downwards; places are (bins, stride).
+    """The loops over BIN_PAD units, over features, and over their bins downwards; places are (bins, stride).
 
     args: arrays that share the offset, the offset, the step's constants, then stride, first, ends, table, base.
     """
@@ -44,7 +44,13 @@ class _Columns(Emitter):
         shapes = [context.make_array(kinds[i])(context, builder, args[i]).shape for i in (first, ends)]
         self.features = builder.sub(builder.extract_value(shapes[0], 0), ir.Constant(self.index, 1))
         self.full = builder.gep(self.empty, [builder.extract_value(shapes[1], 1)])
-        self.rest, self.start = self.cell(), self.cell()
+        # registers side by side, the one at work, and where the units of all of them begin
+        self.together, self.now, self.units = range(BIN_PAD // self.vector.count), 0, zero
+        self.rest, self.start = self.cells(), self.cells()
+
+    def cells(self) -> list[Any]:
+        """A cell for each of the registers side by side."""
+        return [self.cell() for _ in self.together]
 
     def number(self, pointer: Any, k: Any) -> Any:
         return broadcast(self.builder, self.builder.load(self.builder.gep(pointer, [k])), self.vector)
@@ -56,26 +62,41 @@ class _Columns(Emitter):
         in its first, or each would wait for a long chain of operations. clear: cells to be zero when a feature begins.
         """
         b, one = self.builder, ir.Constant(self.index, 1)
-        with self.loop(self.registers(self.stride)) as chunk:
-            units = self.place(chunk.index)
-            b.store(self.constant(0.0), self.start)
-            before(units)
+        kept: dict[int, list[Any]] = {}
+        with self.loop(b.udiv(self.stride, ir.Constant(self.index, BIN_PAD))) as chunk:
+            self.units = b.mul(chunk.index, ir.Constant(self.index, BIN_PAD))
+            for units in self.each():
+                b.store(self.constant(0.0), self.start[self.now])
+                before(units)
             with self.loop(self.features) as feature:
                 begin, end = (b.load(b.gep(self.first, [at])) for at in (feature.index, b.add(feature.index, one)))
-                for cell in (self.rest, *clear):
-                    b.store(self.constant(0.0), cell)
+                for cells in (self.rest, *clear):
+                    for cell in cells:
+                        b.store(self.constant(0.0), cell)
                 last = b.sub(end, one)
-                values = first(last, self.bin(last, units))
-                cells = [cgutils.alloca_once(b, self.vector) for _ in values]
-                self.keep(values, cells)
+                for units in self.each():
+                    values = first(last, self.bin(last, units))
+                    kept[self.now] = [cgutils.alloca_once(b, self.vector) for _ in values]
+                    self.keep(values, kept[self.now])
                 with self.loop(b.sub(last, begin)) as passed:
                     k = b.sub(last, passed.index)
-                    following, values = b.sub(k, one), [b.load(cell) for cell in cells]
-                    self.keep(first(following, self.bin(following, units)), cells)
-                    second(k, self.bin(k, units), *values)
-                second(begin, self.bin(begin, units), *(b.load(cell) for cell in cells))
-            self.store(b.load(self.start), self.base, units)
-            after(units)
+                    following = b.sub(k, one)
+                    before_it = {i: [b.load(cell) for cell in kept[i]] for i in self.together}
+                    for units in self.each():
+                        self.keep(first(following, self.bin(following, units)), kept[self.now])
+                    for units in self.each():
+                        second(k, self.bin(k, units), *before_it[self.now])
+                for units in self.each():
+                    second(begin, self.bin(begin, units), *(b.load(cell) for cell in kept[self.now]))
+            for units in self.each():
+                self.store(b.load(self.start[self.now]), self.base, units)
+                after(units)
+
+    def each(self) -> Iterator[Any]:
+        """The registers side by side, one after the other: the place of their units."""
+        for register in self.together:
+            self.now = register
+            yield self.builder.add(self.units, ir.Constant(self.index, self.now * self.vector.count))
 
     def bin(self, k: Any, units: Any) -> Any:
         return self.builder.add(self.builder.mul(k, self.stride), units)
@@ -85,13 +106,13 @@ class _Columns(Emitter):
             self.builder.store(value, cell)
 
     def tabulate(self, w: Any, full: Any, empty: Any, at: Any) -> None:
-        """The table's row of a bin, less C, for the slopes w."""
+        """The table's row of a bin, less C, for the slopes w: made by itself, the same bits as while slopes step."""
         b = self.builder
         held = b.fmul(w, full, flags=ORDERED)
-        row = b.fsub(b.load(self.rest), held, flags=ORDERED)
+        row = b.fsub(b.load(self.rest[self.now]), held, flags=ORDERED)
         self.store(row, self.table, at)
-        b.store(b.fadd(row, b.fmul(w, empty, flags=ORDERED), flags=ORDERED), self.rest)
-        b.store(b.fadd(b.load(self.start), held, flags=ORDERED), self.start)
+        b.store(b.fadd(row, b.fmul(w, empty, flags=ORDERED), flags=ORDERED), self.rest[self.now])
+        b.store(b.fadd(b.load(self.start[self.now]), held, flags=ORDERED), self.start[self.now])
 
 
 @intrinsic
@@ -130,18 +151,18 @@ def step_bins(  # type: ignore[no-untyped-def]
             data_at(context, builder, kinds[i], args[i], at)
             for i, at in ((14, zero), (5, args[15]), (16, zero), (17, zero))
         )
-        above, change, h = e.cell(), e.cell(), e.cell()
+        above, change, h = e.cells(), e.cells(), e.cells()
 
         def before(units: Any) -> None:
-            builder.store(e.constant(0.0), change)
-            builder.store(e.load(h_data, units), h)
+            builder.store(e.constant(0.0), change[e.now])
+            builder.store(e.load(h_data, units), h[e.now])
 
         def gradient(k: Any, at: Any) -> Any:
-            here, passed, total = e.load(sums, at), builder.load(above), builder.load(h)
+            here, passed, total = e.load(sums, at), builder.load(above[e.now]), builder.load(h[e.now])
             below = e.sub(e.sub(total, here), passed)
             parts = [e.mul(e.number(e.full, k), passed), e.mul(e.number(e.empty, k), below)]
             g = e.add(e.load(e.data[5], at), e.add(*parts))
-            e.collect(above, here)
+            e.collect(above[e.now], here)
             for used in (sums, e.data[5]):
                 e.store(e.constant(0.0), used, at)
             return e.sub(g, e.mul(total, e.number(means, k)))
@@ -151,12 +172,12 @@ def step_bins(  # type: ignore[no-untyped-def]
 
         def step(k: Any, at: Any, m: Any, v: Any) -> None:
             new, by = e.slope(m, v, at)
-            e.collect(change, e.mul(by, e.number(means, k)))
+            e.collect(change[e.now], e.mul(by, e.number(means, k)))
             old = e.load(e.data[6], at)
             e.store(e.add(old, e.mul(e.step[SHARE], e.sub(new, old))), e.data[6], at)
             e.tabulate(new, e.number(e.full, k), e.number(e.empty, k), at)
 
-        e.emit(before, [above], moments, step, lambda units: e.store(builder.load(change), moved, units))
+        e.emit(before, [above], moments, step, lambda units: e.store(builder.load(change[e.now]), moved, units))
         return context.get_dummy_value()
 
     i = types.intp

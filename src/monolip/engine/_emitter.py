@@ -25,6 +25,7 @@ __all__ = [
     "KEEP",
     "LIFT1",
     "LIFT2",
+    "ORDERED",
     "RATE",
     "ROOT_A",
     "ROOT_FLOOR",
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 FAST = ("contract", "reassoc", "arcp", "afn", "nsz")
+ORDERED = ("nsz",)  # neither contracted nor in another order; operations that name no flag get them all from numba
 # what a step needs to know, an array of the kernels' precision; SHARE: of the new weights in their average;
 # the last two: x is v times one plus the other, the bias of the moments removed
 BETA1, BETA2, EPSILON, LIFT1, LIFT2, RATE, KEEP, SHARE, ROOT_SCALE, ROOT_FLOOR = range(10)

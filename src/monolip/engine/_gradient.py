@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from monolip.engine._bins import bin_gradient, bin_outputs
 from monolip.engine._compile import compiled
+from monolip.engine._first_layer import add_unit_sums, plain_gradient, plain_outputs, sort_units, unsort_units
 from monolip.engine._group_lanes import sort_lanes, unsort_lanes
 from monolip.engine._lane_ops import lane_sum
 from monolip.engine._products import (
-    add_transposed,
     dot_gradient,
     input_gradient,
     layer_output,
@@ -50,24 +50,40 @@ Table = NDArray[np.int64]
 
 
 @compiled(fast=True, inner=True)
-def forward(data: Data, params: FloatArray, layers: Table, blocks: Table, lanes: Lanes) -> None:
-    """Fill acts: inputs (d, lanes) are there; each layer adds its outputs, and after them its sorted outputs.
+def first_forward(data: Data, params: FloatArray, layers: Table, blocks: Table, lanes: Lanes) -> None:
+    """Outputs of the first layer, by units, into lanes.units; what the next layer reads, by lanes, into acts.
 
-    The table of the bins (lanes.table) is there too: it changes only with the parameters.
+    Pairs are sorted by units, into lanes.turned; other groups by lanes.
+    """
+    stride, bins_at, bias_at, held = layers[0, BIN_STRIDE], layers[0, BINS_AT], layers[0, BIAS_AT], blocks[0, COLUMNS]
+    units, width, z_at = lanes.units, -(-layers[0, WIDTH] // PAD) * PAD, layers[0, OUTPUT_AT] * LANES
+    plain_outputs(params, 0, bias_at, held, data.x, lanes.rows, units, stride)
+    bin_outputs(
+        params, bins_at, lanes.table, lanes.base, units, stride, data.codes, lanes.rows, data.x, held, lanes.codes,
+        lanes.held,
+    )  # fmt: skip
+    if layers.shape[0] > 1 and layers[0, GROUP_SIZE] == 2:
+        sort_units(units, lanes.turned, stride)
+        transpose(lanes.turned, 0, LANES, width, stride, lanes.acts, layers[1, INPUT_AT] * LANES, LANES)
+    else:
+        transpose(units, 0, LANES, width, stride, lanes.acts, z_at, LANES)
+
+
+@compiled(fast=True, inner=True)
+def forward(data: Data, params: FloatArray, layers: Table, blocks: Table, lanes: Lanes) -> None:
+    """Fill acts: each layer adds its outputs, and after them its sorted outputs.
+
+    The table of the bins (lanes.table) is there: it changes only with the parameters.
     """
     acts, origin = lanes.acts, lanes.origin
+    first_forward(data, params, layers, blocks, lanes)
     for k in range(layers.shape[0]):
         x_at, z_at, bias_at = layers[k, INPUT_AT] * LANES, layers[k, OUTPUT_AT] * LANES, layers[k, BIAS_AT]
-        for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK]):
+        for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK] if k > 0 else 0):
             row, rows, w_at, stride = blocks[b, ROW], blocks[b, ROWS], blocks[b, WEIGHT_AT], blocks[b, STRIDE]
             read_at, write_at = x_at + blocks[b, COLUMN] * LANES, z_at + row * LANES
             layer_output(params, w_at, stride, bias_at + row, rows, blocks[b, COLUMNS], acts, read_at, write_at)
-        if k == 0 and data.codes.shape[1] > 0:
-            stride, width = layers[0, BIN_STRIDE], -(-layers[0, WIDTH] // PAD) * PAD
-            at, held = layers[0, BINS_AT], blocks[0, COLUMNS]
-            bin_outputs(params, at, lanes.table, lanes.base, lanes.units, stride, data.codes, lanes.rows, data.x, held)
-            add_transposed(lanes.units, LANES, width, stride, acts, z_at, LANES)
-        if k + 1 < layers.shape[0]:
+        if k + 1 < layers.shape[0] and (k > 0 or layers[0, GROUP_SIZE] != 2):
             width, a_at = layers[k, WIDTH], layers[k + 1, INPUT_AT] * LANES
             sort_lanes(acts, z_at, a_at, width, layers[k, GROUP_SIZE], origin[layers[k, OUTPUT_AT] * LANES :])
 
@@ -80,32 +96,45 @@ def backward(data: Data, layers: Table, blocks: Table, own: Stepped, lanes: Lane
     """
     params, g, acts, origin = own.params, own.gradient, lanes.acts, lanes.origin
     turned, d, spare = lanes.turned, lanes.d, lanes.spare
-    for k in range(layers.shape[0] - 1, -1, -1):
-        width, bias_at, x_at = layers[k, WIDTH], layers[k, BIAS_AT], layers[k, INPUT_AT] * LANES
-        for r in range(width):
+    overwritten = False  # lanes.turned, which holds what `first_forward` left there
+    for k in range(layers.shape[0] - 1, 0, -1):
+        bias_at, x_at = layers[k, BIAS_AT], layers[k, INPUT_AT] * LANES
+        by_units = k == 1 and layers[0, GROUP_SIZE] == 2
+        for r in range(layers[k, WIDTH]):
             g[bias_at + r] += lane_sum(d, r * LANES)
-        ldx = -(-layers[k, INPUT_WIDTH] // PAD) * PAD
-        if k > 0 and layers[k, TILED]:
-            transpose(acts, x_at, ldx, LANES, LANES, turned, ldx)
+        padded = -(-layers[k, INPUT_WIDTH] // PAD) * PAD
+        ldx = layers[0, BIN_STRIDE] if by_units else padded
+        if layers[k, TILED] and not by_units:
+            transpose(acts, x_at, padded, LANES, LANES, turned, 0, ldx)
+            overwritten = True
+        elif by_units and overwritten:
+            sort_units(lanes.units, turned, ldx)
         for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK]):
             rows, column, columns = blocks[b, ROWS], blocks[b, COLUMN], blocks[b, COLUMNS]
             d_at, w_at, ldw = blocks[b, ROW] * LANES, blocks[b, WEIGHT_AT], blocks[b, STRIDE]
-            if k == 0:
-                tile_gradient(g, w_at, ldw, rows, d, d_at, data.cells, column, data.x.shape[1], lanes.rows)
-            elif rows > FEW_ROWS:
+            if rows > FEW_ROWS:
                 tile_gradient(g, w_at, ldw, rows, d, d_at, turned, column, ldx, lanes.same)
             else:
                 dot_gradient(g, w_at, ldw, rows, columns, d, d_at, acts, x_at + column * LANES)
-            if k > 0:
-                input_gradient(params, w_at, ldw, rows, columns, d, d_at, spare, column * LANES)
-        if k == 0 and data.codes.shape[1] > 0:
-            stride, padded = layers[0, BIN_STRIDE], -(-width // PAD) * PAD
-            transpose(d, 0, padded, LANES, LANES, lanes.units, stride)
-            at, held = layers[0, BINS_AT], blocks[0, COLUMNS]
-            bin_gradient(g, at, own.bin_sums, lanes.units, stride, data.codes, lanes.rows, data.x, held)
-        if k > 0:
+            input_gradient(params, w_at, ldw, rows, columns, d, d_at, spare, column * LANES)
+        if by_units:
+            transpose(spare, 0, padded, LANES, LANES, turned, 0, ldx)
+            unsort_units(lanes.units, turned, ldx)
+        else:
             z_at = layers[k - 1, OUTPUT_AT] * LANES
             unsort_lanes(acts, z_at, layers[k, INPUT_WIDTH], layers[k - 1, GROUP_SIZE], origin[z_at:], spare, d)
+    first_backward(data, layers, blocks, own, lanes)
+
+
+@compiled(fast=True, inner=True)
+def first_backward(data: Data, layers: Table, blocks: Table, own: Stepped, lanes: Lanes) -> None:
+    """The gradient of the first layer, from that of its outputs: by units where pairs were sorted, else in lanes.d."""
+    g, units, stride, held = own.gradient, lanes.units, layers[0, BIN_STRIDE], blocks[0, COLUMNS]
+    if layers.shape[0] == 1 or layers[0, GROUP_SIZE] != 2:
+        transpose(lanes.d, 0, -(-layers[0, WIDTH] // PAD) * PAD, LANES, LANES, units, 0, stride)
+    add_unit_sums(units, stride, g, layers[0, BIAS_AT])
+    plain_gradient(g, 0, held, data.x, lanes.rows, units, stride)
+    bin_gradient(g, layers[0, BINS_AT], own.bin_sums, units, stride, data.first_bins, lanes.codes, lanes.held)
 
 
 @compiled(fast=True, inner=True)

@@ -15,7 +15,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from monolip.engine._lane_ops import _shuffled, _turned
+from monolip.engine._shuffles import shuffled, transposed
 from monolip.engine._vector import _broadcast, data_at, load, store
 
 __all__ = [
@@ -97,7 +97,7 @@ def lookup_rows(typingctx, table, at, stride, place, out, out_at):  # type: igno
         out_data = data_at(context, builder, signature.args[4], out, out_at)
         for group in _GROUPS:
             rows = _rows(builder, table_data, stride, place_data, group, _FLOATS)
-            for m, column in enumerate(_turned(builder, rows)):
+            for m, column in enumerate(transposed(builder, rows)):
                 store(builder, column, out_data, _word(m * LANES + group), 8)
         return context.get_dummy_value()
 
@@ -107,14 +107,14 @@ def lookup_rows(typingctx, table, at, stride, place, out, out_at):  # type: igno
 
 def _turned_pieces(builder: Any, rows: list[Any]) -> list[Any]:
     """Four registers, one a number of a piece, from eight half registers, one a lane."""
-    pairs = [_shuffled(builder, rows[r], rows[r + 4], list(range(_WIDTH))) for r in range(4)]
+    pairs = [shuffled(builder, rows[r], rows[r + 4], list(range(_WIDTH))) for r in range(4)]
     even, odd = [0, 8, 2, 10, 4, 12, 6, 14], [1, 9, 3, 11, 5, 13, 7, 15]
     early, late = [0, 1, 8, 9, 4, 5, 12, 13], [2, 3, 10, 11, 6, 7, 14, 15]
     columns = {}
     for first, mask in enumerate((even, odd)):
-        left, right = (_shuffled(builder, pairs[r], pairs[r + 1], mask) for r in (0, 2))
-        columns[first] = _shuffled(builder, left, right, early)
-        columns[first + 2] = _shuffled(builder, left, right, late)
+        left, right = (shuffled(builder, pairs[r], pairs[r + 1], mask) for r in (0, 2))
+        columns[first] = shuffled(builder, left, right, early)
+        columns[first + 2] = shuffled(builder, left, right, late)
     return [columns[number] for number in range(PIECE)]
 
 

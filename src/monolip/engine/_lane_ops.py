@@ -9,10 +9,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from monolip.engine._shuffles import transposed
 from monolip.engine._vector import NEAR, REGISTER_BYTES, data_at, load, prefetch, reduced, store
 
 __all__ = [
-    "add_transposed_square",
     "copy_registers",
     "gather_square",
     "lane_dot",
@@ -66,22 +66,9 @@ def lane_sum(typingctx, a, a_at):  # type: ignore[no-untyped-def]
     return a.dtype(a, types.intp), codegen
 
 
-def _turned(builder: Any, rows: list[Any]) -> list[Any]:
-    """The columns of a square of registers: rows are exchanged in halves, quarters, ..."""
-    n = apart = len(rows)
-    while apart > 1:
-        apart //= 2
-        keep = [j if not j & apart else n + j - apart for j in range(n)]
-        swap = [j + apart if not j & apart else n + j for j in range(n)]
-        for i in range(n):
-            if not i & apart:
-                pair = rows[i], rows[i + apart]
-                rows[i], rows[i + apart] = (_shuffled(builder, *pair, mask) for mask in (keep, swap))
-    return rows
-
-
-def _square(add: bool) -> Any:
-    """An intrinsic that turns one square of registers."""
+@intrinsic
+def transpose_square(typingctx, x, x_at, ldx, y, y_at, ldy):  # type: ignore[no-untyped-def]
+    """y[j, i] = x[i, j] for one square of a register's length."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         x, x_at, ldx, y, y_at, ldy = args
@@ -90,20 +77,12 @@ def _square(add: bool) -> Any:
         source = data_at(context, builder, signature.args[0], x, x_at)
         target = data_at(context, builder, signature.args[3], y, y_at)
         rows = [load(builder, source, builder.mul(ldx, ir.Constant(index, i)), vector, size) for i in range(n)]
-        for i, row in enumerate(_turned(builder, rows)):
-            at = builder.mul(ldy, ir.Constant(index, i))
-            store(builder, builder.fadd(load(builder, target, at, vector, size), row) if add else row, target, at, size)
+        for i, row in enumerate(transposed(builder, rows)):
+            store(builder, row, target, builder.mul(ldy, ir.Constant(index, i)), size)
         return context.get_dummy_value()
 
-    def typed(typingctx, x, x_at, ldx, y, y_at, ldy):  # type: ignore[no-untyped-def]
-        i = types.intp
-        return types.void(x, i, i, y, i, i), codegen
-
-    return intrinsic(typed)
-
-
-# (x, x_at, ldx, y, y_at, ldy): y[j, i] = x[i, j], or y[j, i] += x[i, j], for one square of a register's length
-transpose_square, add_transposed_square = _square(add=False), _square(add=True)
+    i = types.intp
+    return types.void(x, i, i, y, i, i), codegen
 
 
 @intrinsic
@@ -127,16 +106,12 @@ def gather_square(typingctx, x, rows, first, column, width, turned):  # type: ig
             here, ahead = (builder.load(builder.gep(names, [ir.Constant(index, i + k)])) for k in (0, n))
             prefetch(builder, builder.gep(table, [builder.mul(ahead, width)]), NEAR)
             rows.append(load(builder, table, builder.mul(here, width), vector, size))
-        for i, row in enumerate(_turned(builder, rows)):
+        for i, row in enumerate(transposed(builder, rows)):
             store(builder, row, target, ir.Constant(index, i * LANES), size)
         return context.get_dummy_value()
 
     i = types.intp
     return types.void(x, rows, i, i, i, turned), codegen
-
-
-def _shuffled(builder: Any, a: Any, b: Any, mask: list[int]) -> Any:
-    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(mask)), mask))
 
 
 @intrinsic

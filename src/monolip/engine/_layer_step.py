@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
 from monolip.engine._emitter import RATE
-from monolip.engine._row_steps import mixing_rows, slope_rows
+from monolip.engine._row_steps import mixing_rows, slope_columns
 from monolip.engine._state import Stepped
 from monolip.engine._training_layout import (
     BIAS_AT,
@@ -37,9 +37,9 @@ def step_rows(b: int, mean_at: int, bias_at: int, blocks: Table, own: Stepped, f
     """Step a block's rows by the rule of their place; biases follow so that mean outputs stay."""
     at, rows, stride, columns = blocks[b, WEIGHT_AT], blocks[b, ROWS], blocks[b, STRIDE], blocks[b, COLUMNS]
     if first:
-        slope_rows(
+        slope_columns(
             own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, at, own.step,
-            own.means, mean_at, bias_at, rows, stride,
+            own.means, mean_at, bias_at, columns, stride, sums,
         )  # fmt: skip
     elif own.raw.size == 0:
         mixing_rows(
@@ -64,7 +64,7 @@ def _signed_row(at: int, end: int, own: Stepped, mean: FloatArray, h: float) -> 
 
 @compiled(fast=True, inner=True)
 def step_weights(k: int, layers: Table, blocks: Table, own: Stepped, sums: FloatArray) -> None:
-    """One step of layer k's rows by their rule, all but slopes in bins. sums: room for four numbers a row."""
+    """One step of layer k's rows by their rule, all but slopes in bins. sums: room, see `_row_steps`."""
     for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK]):
         mean_at, bias_at = layers[k, INPUT_AT] + blocks[b, COLUMN], layers[k, BIAS_AT] + blocks[b, ROW]
         step_rows(b, mean_at, bias_at, blocks, own, k == 0, sums)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
-from monolip.engine._lane_ops import add_transposed_square, lane_dot, transpose_square
+from monolip.engine._lane_ops import lane_dot, transpose_square
 from monolip.engine._training_layout import LANES
 from monolip.engine._vector import tile
 
-__all__ = ["add_transposed", "dot_gradient", "input_gradient", "layer_output", "tile_gradient", "transpose"]
+__all__ = ["dot_gradient", "input_gradient", "layer_output", "tile_gradient", "transpose"]
 
 FloatArray = NDArray[Any]
 # 8 rows by 2 registers: 16 sums hide the latency of the additions, and common widths are multiples of 8
@@ -110,18 +110,9 @@ def tile_gradient(
 
 
 @compiled(fast=True, inner=True)
-def transpose(x: FloatArray, x_at: int, rows: int, columns: int, ldx: int, y: FloatArray, ldy: int) -> None:
+def transpose(x: FloatArray, x_at: int, rows: int, columns: int, ldx: int, y: FloatArray, y_at: int, ldy: int) -> None:
     """y (columns, rows) = x (rows, columns) transposed; rows and columns are multiples of a register's length."""
     width = 64 // x.itemsize
     for i in range(0, rows, width):
         for j in range(0, columns, width):
-            transpose_square(x, x_at + i * ldx + j, ldx, y, j * ldy + i, ldy)
-
-
-@compiled(fast=True, inner=True)
-def add_transposed(x: FloatArray, rows: int, columns: int, ldx: int, y: FloatArray, y_at: int, ldy: int) -> None:
-    """y (columns, rows) += x (rows, columns) transposed."""
-    width = 64 // x.itemsize
-    for i in range(0, rows, width):
-        for j in range(0, columns, width):
-            add_transposed_square(x, i * ldx + j, ldx, y, y_at + j * ldy + i, ldy)
+            transpose_square(x, x_at + i * ldx + j, ldx, y, y_at + j * ldy + i, ldy)

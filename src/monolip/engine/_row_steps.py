@@ -1,7 +1,7 @@
 """Steps of rows of weights in few passes over memory: centred gradient, Adam's direction, the rule, all in registers.
 
-    slope_rows     w = clip(keep * w - rate * adam(g - h mu))                   inputs side by side
-    mixing_rows    w = w * exp(-rate * adam(g - h mu - dot)) / sum
+    slope_columns  w = clip(keep * w - rate * adam(g - h mu))                   units side by side
+    mixing_rows    w = w * exp(-rate * adam(g - h mu - dot)) / sum              inputs side by side
 
 Each ends with (change of w) . mu, by which the bias follows. All rows of a block are one kernel, so that the constants
 of the step stay in registers. Written as vector instructions: loops over so many arrays are more than the vectoriser
@@ -16,10 +16,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from monolip.engine._emitter import Emitter
-from monolip.engine._vector import broadcast, data_at, reduced
+from monolip.engine._emitter import ORDERED, Emitter
+from monolip.engine._shuffles import row_sums
+from monolip.engine._vector import broadcast, data_at
 
-__all__ = ["mixing_rows", "slope_rows"]
+__all__ = ["mixing_rows", "slope_columns"]
 
 FLOOR = 1e-7  # a mixing weight that reached zero could never come back under a multiplicative rule
 
@@ -52,37 +53,45 @@ class _Rows(Emitter):
         at = self.place(register)
         return self.builder.add(self.builder.mul(row, self.stride), at), at
 
-    def total(self, cell: Any) -> Any:
-        return reduced(self.builder, self.builder.load(cell))
-
     def zero(self, *cells: Any) -> None:
         for cell in cells:
             self.builder.store(self.constant(0.0), cell)
 
 
 @intrinsic
-def slope_rows(  # type: ignore[no-untyped-def]
-    typingctx, w, m, v, lower, upper, g, at, step, mean, mean_at, bias_at, rows, stride
+def slope_columns(  # type: ignore[no-untyped-def]
+    typingctx, w, m, v, lower, upper, g, at, step, mean, mean_at, bias_at, columns, stride, sums
 ):
-    """Slopes of `rows` units, (rows, stride) from `at` on, whole registers; their biases follow."""
+    """Slopes of plain columns, (columns, stride) from `at` on; the units' biases follow. sums: room for a square.
+
+    (change of w) . mu adds column k to sum k modulo a register's length, and these sums by halves, quarters, ...
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         e = _Rows(context, builder, signature, args, 6)
-        change_of_mean = e.cell()
-        with e.loop(e.rows) as row:
-            h = e.many(e.h, row.index)
-            e.zero(change_of_mean)
-            with e.loop(e.registers(e.stride)) as register:
-                here, at = e.places(row.index, register.index)
-                mu = e.load(e.mean, at)
+        n = e.vector.count
+        sums = data_at(context, builder, signature.args[13], args[13], ir.Constant(e.index, 0))
+        places = [ir.Constant(e.index, k * n) for k in range(n)]
+        with e.loop(e.registers(e.stride)) as register:
+            units = e.place(register.index)
+            h = e.load(e.h, units)
+            for place in places:
+                e.store(e.constant(0.0), sums, place)
+            with e.loop(e.rows) as column:
+                here, mu = builder.add(builder.mul(column.index, e.stride), units), e.many(e.mean, column.index)
                 g = e.sub(e.load(e.data[5], here), e.mul(h, mu))
                 _, change = e.slope(*e.moments(g, e.data[1], e.data[2], here), here)
-                e.collect(change_of_mean, e.mul(change, mu))
-            e.move_bias(row.index, e.total(change_of_mean))
+                to = e.place(builder.and_(column.index, ir.Constant(e.index, n - 1)))
+                e.store(e.add(e.load(sums, to), e.mul(change, mu)), sums, to)
+            parts = [e.load(sums, place) for place in places]
+            while len(parts) > 1:
+                half = len(parts) // 2
+                parts = [builder.fadd(parts[k], parts[k + half], flags=ORDERED) for k in range(half)]
+            e.store(builder.fsub(e.load(e.bias, units), parts[0], flags=ORDERED), e.bias, units)
         return context.get_dummy_value()
 
     i = types.intp
-    return types.void(w, m, v, lower, upper, g, i, step, mean, i, i, i, i), codegen
+    return types.void(w, m, v, lower, upper, g, i, step, mean, i, i, i, i, sums), codegen
 
 
 def _small_exponential(e: Emitter, u: Any) -> Any:
@@ -97,50 +106,68 @@ def _small_exponential(e: Emitter, u: Any) -> Any:
 
 
 class _Mixing(_Rows):
-    """Rows of `columns` weights, padded to whole registers with zeros; sums: room for four numbers a row."""
+    """Rows of `columns` weights, padded to whole registers with zeros.
+
+    sums: room for four numbers a row and three registers, in sets of a register's length of rows. Registers to be added
+    up wait there until all rows have theirs: together they are added in a quarter of the time.
+    """
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
         super().__init__(context, builder, signature, args, 4)
         columns, zero = args[11], ir.Constant(self.index, 0)
-        self.count = self.registers(builder.add(columns, ir.Constant(self.index, self.vector.count - 1)))
+        more = ir.Constant(self.index, self.vector.count - 1)
+        self.count = self.registers(builder.add(columns, more))
         self.numbers = ir.VectorType(ir.IntType(64), self.vector.count)
         self.ends = broadcast(builder, columns, self.numbers)
+        self.sets = self.registers(builder.add(self.rows, more))
         self.sums = data_at(context, builder, signature.args[12], args[12], zero)
+        self.waiting = builder.gep(self.sums, [self.part(4)])
         self.cells = [self.cell() for _ in range(3)]
 
     def inside(self, at: Any) -> Any:
         b, lanes = self.builder, ir.Constant(self.numbers, list(range(self.vector.count)))
         return b.icmp_signed("<", b.add(broadcast(b, at, self.numbers), lanes), self.ends)
 
-    def sum_at(self, row: Any, part: int) -> Any:
-        """Where a row keeps the sum of its weights, new . mean, old . mean, (g - h mean) . old."""
-        four = self.builder.mul(row, ir.Constant(self.index, 4))
-        return self.builder.add(four, ir.Constant(self.index, part))
+    def part(self, number: int) -> Any:
+        """Where all rows keep: the sums of their weights, new . mean, old . mean, (g - h mean) . old."""
+        return self.builder.mul(self.place(self.sets), ir.Constant(self.index, number))
 
-    def keep(self, row: Any, part: int, value: Any) -> None:
-        self.builder.store(value, self.builder.gep(self.sums, [self.sum_at(row, part)]))
+    def in_part(self, number: int, row: Any) -> Any:
+        return self.builder.add(self.part(number), row)
+
+    def wait(self, number: int, row: Any) -> None:
+        """The register of a row that is to be added up."""
+        self.store(self.builder.load(self.cells[number]), self.waiting, self.place(self.in_part(number, row)))
+
+    def add_up(self, number: int, part: int) -> None:
+        """The registers that wait, row by row, into a part of the sums."""
+        with self.loop(self.sets) as some:
+            first = self.place(some.index)
+            rows = [self.builder.add(first, ir.Constant(self.index, r)) for r in range(self.vector.count)]
+            registers = [self.load(self.waiting, self.place(self.in_part(number, row))) for row in rows]
+            self.store(row_sums(self.builder, registers), self.sums, self.in_part(part, first))
 
     def centred(self, here: Any, at: Any, h: Any) -> Any:
         return self.sub(self.load(self.data[3], here), self.mul(h, self.load(self.mean, at)))
 
     def dots(self) -> None:
         """(g - h mean) . w of every row."""
-        dot = self.cells[0]
         with self.loop(self.rows) as row:
             h = self.many(self.h, row.index)
-            self.zero(dot)
+            self.zero(self.cells[0])
             with self.loop(self.count) as register:
                 here, at = self.places(row.index, register.index)
                 # padded weights are zero, so that what lies in the padding of g and mean counts nothing here
-                self.collect(dot, self.mul(self.centred(here, at, h), self.load(self.data[0], here)))
-            self.keep(row.index, 3, self.total(dot))
+                self.collect(self.cells[0], self.mul(self.centred(here, at, h), self.load(self.data[0], here)))
+            self.wait(0, row.index)
+        self.add_up(0, 3)
 
     def factors(self) -> None:
         """Every row times the factors of its step, not yet scaled, and its sums."""
         w, first, second, _ = self.data
         nothing = self.constant(0.0)
         with self.loop(self.rows) as row:
-            h, dot = self.many(self.h, row.index), self.many(self.sums, self.sum_at(row.index, 3))
+            h, dot = self.many(self.h, row.index), self.many(self.sums, self.in_part(3, row.index))
             self.zero(*self.cells)
             with self.loop(self.count) as register:
                 here, at = self.places(row.index, register.index)
@@ -153,14 +180,16 @@ class _Mixing(_Rows):
                 for cell, value in zip(self.cells, (new, self.mul(new, mu), self.mul(old, mu)), strict=True):
                     self.collect(cell, value)
                 self.store(new, w, here)
-            for part, cell in enumerate(self.cells):
-                self.keep(row.index, part, self.total(cell))
+            for part in range(3):
+                self.wait(part, row.index)
+        for part in range(3):
+            self.add_up(part, part)
 
     def scale(self) -> None:
         """Every row divided by its sum; biases follow."""
         one = ir.Constant(self.vector.element, 1.0)
         with self.loop(self.rows) as row:
-            total, new, old = (self.number(self.sums, self.sum_at(row.index, part)) for part in range(3))
+            total, new, old = (self.number(self.sums, self.in_part(part, row.index)) for part in range(3))
             scale = self.builder.fdiv(one, total)
             factor = broadcast(self.builder, scale, self.vector)
             with self.loop(self.count) as register:
@@ -174,7 +203,7 @@ def mixing_rows(  # type: ignore[no-untyped-def]
     typingctx, w, m, v, g, at, step, mean, mean_at, bias_at, rows, stride, columns, sums
 ):
     """Mixing rows, (rows, stride) from `at` on, in three passes over all of them: within one, rows need not wait for
-    each other. sums: room for four numbers a row."""
+    each other. sums: see `_Mixing`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         e = _Mixing(context, builder, signature, args)

@@ -112,7 +112,7 @@ def _scratch(layout: TrainingLayout, data: Data, block: int) -> dict[str, int]:
     lanes = {"y": data.y.shape[1] * LANES, "weight": outputs * LANES}
     return {
         **dict.fromkeys(("acts", "d", "spare"), block), "turned": block + PAD, **lanes,
-        "base": stride, "units": LANES * stride,
+        "base": stride, "units": LANES * stride, "held": data.codes.shape[1] * LANES,
     }  # fmt: skip
 
 
@@ -120,6 +120,7 @@ def _lanes(arrays: dict[str, FloatArray]) -> Lanes:
     whole: dict[str, NDArray[Any]] = {
         "origin": np.zeros(arrays["acts"].size, np.int32),
         "rows": np.zeros(LANES + AHEAD, np.int64),
+        "codes": np.zeros(arrays["held"].size, np.int32),
         "same": np.arange(LANES + AHEAD) % LANES,
     }
     return Lanes(**whole, **{name: arrays[name] for name in Lanes._fields if name not in whole})

@@ -63,6 +63,8 @@ class Lanes(NamedTuple):
     table: FloatArray  # what the bins of a row add, by the number of the one partly filled: (bins * stride)
     base: FloatArray  # and what they add besides, (stride,)
     units: FloatArray  # first-layer outputs or gradients as rows, (lanes, stride)
+    codes: NDArray[np.int32]  # numbers of the block's bins partly filled, (features * lanes)
+    held: FloatArray  # and what they hold
 
 
 class State(NamedTuple):

@@ -23,7 +23,7 @@ __all__ = ["BIN_PAD", "FEW_ROWS", "LANES", "PAD", "TrainingLayout"]
 
 LANES = 64  # rows side by side; a batch is worked off in blocks of them
 PAD = 16  # rows of weights are padded to whole registers
-BIN_PAD = 32  # units side by side where slopes lie bin by bin
+BIN_PAD = 32  # units of the first layer are padded to so many
 FEW_ROWS = 2  # blocks of so few rows compute their weight gradient as dot products, others in tiles
 
 # columns of the layer table
@@ -41,7 +41,8 @@ def padded(n: int) -> int:
 class TrainingLayout:
     """layers (n, 11) and blocks (m, 6): the tables above. Inside, outputs are ordered by trunk: see output_order.
 
-    Columns that are bins of a feature lie after all others, and their slopes apart, bin by bin: see _bins.
+    Columns that are bins of a feature lie after all others. The first layer's slopes lie column by column, units side
+    by side, see _first_layer; rows of later layers lie row by row.
     """
 
     layers: NDArray[np.int64]
@@ -90,8 +91,9 @@ class TrainingLayout:
         return [(c[WIDTH], c[INPUT_WIDTH], c[BIAS_AT], blocks[c[FIRST_BLOCK] : c[END_BLOCK]]) for c in layers]
 
     @cached_property
-    def _bins_at(self) -> tuple[int, int]:
-        return int(self.layers[0, BINS_AT]), int(self.layers[0, BIN_STRIDE])
+    def _kept(self) -> NDArray[np.int64]:
+        """The user's columns in the order their slopes are kept in."""
+        return np.concatenate([self.plain, self.binned])
 
     @cached_property
     def most_bins(self) -> int:
@@ -101,7 +103,8 @@ class TrainingLayout:
     @cached_property
     def products(self) -> int:
         """Numbers multiplied for one row of a batch, about; padding included."""
-        return int((self.blocks[:, ROWS] * self.blocks[:, STRIDE]).sum())
+        later = (self.blocks[1:, ROWS] * self.blocks[1:, STRIDE]).sum()
+        return int(self.blocks[0, COLUMNS] * self.blocks[0, STRIDE] + later)
 
     @cached_property
     def _users(self) -> NDArray[np.int64] | None:
@@ -111,21 +114,17 @@ class TrainingLayout:
 
     def first_layer(self, flat: NDArray[Any]) -> NDArray[Any]:
         """The first layer's numbers in a flat array as (rows, features) in the user's order of columns."""
-        _, rows, _, columns, at, stride = self._plan[0][3][0]
-        matrix = np.empty((rows, self.n_features), flat.dtype)
-        matrix[:, self.plain] = flat[at : at + rows * stride].reshape(rows, stride)[:, :columns]
-        matrix[:, self.binned] = self._bins(flat)[:, :rows].T
+        matrix = np.empty((self._plan[0][0], self.n_features), flat.dtype)
+        matrix[:, self._kept] = self._columns(flat)[:, : len(matrix)].T
         return matrix
 
     def put_first_layer(self, flat: NDArray[Any], matrix: NDArray[Any]) -> None:
         """The inverse of `first_layer`; matrix: (rows, features), or (1, features) of which all rows are copies."""
-        _, rows, _, columns, at, stride = self._plan[0][3][0]
-        flat[at : at + rows * stride].reshape(rows, stride)[:, :columns] = matrix[:, self.plain]
-        self._bins(flat)[:, :rows] = matrix[:, self.binned].T
+        self._columns(flat)[:, : self._plan[0][0]] = matrix[:, self._kept].T
 
-    def _bins(self, flat: NDArray[Any]) -> NDArray[Any]:
-        at, stride = self._bins_at
-        return flat[at : at + len(self.binned) * stride].reshape(len(self.binned), stride)
+    def _columns(self, flat: NDArray[Any]) -> NDArray[Any]:
+        stride = self._plan[0][3][0][-1]
+        return flat[: self.n_features * stride].reshape(self.n_features, stride)
 
     def dense(self, params: NDArray[Any]) -> tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]:
         """(weights, biases) as plain float64 matrices; blocks are filled up with zeros."""
@@ -191,21 +190,20 @@ def _tables(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
     layers = np.zeros((len(pieces), 11), np.int64)
     blocks: list[tuple[int, ...]] = []
-    at, kept = 0, padded(widths[0])
+    bin_stride = -(-widths[1] // BIN_PAD) * BIN_PAD
+    n_plain = pieces[0][0][3]
+    bins_at, at, kept = n_plain * bin_stride, 0, padded(widths[0])
     for k, layer in enumerate(pieces):
         first = len(blocks)
         for row, rows, column, columns in layer:
-            blocks.append((row, rows, column, columns, at, padded(columns)))
-            at += rows * padded(columns)
-        bins_at, bin_stride = at, -(-widths[1] // BIN_PAD) * BIN_PAD
-        if k == 0:
-            at += n_bins * bin_stride
+            blocks.append((row, rows, column, columns, at, padded(columns) if k else bin_stride))
+            at += rows * padded(columns) if k else (n_plain + n_bins) * bin_stride
         group_size = group_sizes[k] if k < len(group_sizes) else 1
         input_at = 0 if k == 0 else layers[k - 1, OUTPUT_AT] + padded(widths[k])
         # each layer keeps its outputs before sorting and after: the gradient needs both
         tiled = any(rows > FEW_ROWS for _, rows, _, _ in layer)
         layers[k, :BINS_AT] = widths[k + 1], first, len(blocks), at, group_size, widths[k], input_at, kept, tiled
         layers[k, BINS_AT:] = bins_at, bin_stride
-        at += padded(widths[k + 1])
+        at += padded(widths[k + 1]) if k else bin_stride
         kept += 2 * padded(widths[k + 1])
     return layers, np.array(blocks, np.int64), at, kept
