@@ -27,7 +27,7 @@ DEEPEST = 1024  # steps down a tree; twenty or thirty are usual, and runtimes ha
 
 class Tree(NamedTuple):
     """Nodes in order of growth, the root first. feature: -1 in a leaf. threshold: smaller values go to node `child`,
-    others to the one after it. value: of a leaf, 0 elsewhere."""
+    others to the one after it; both are 0 in a leaf. value: of a leaf, 0 elsewhere."""
 
     feature: NDArray[np.int32]
     threshold: NDArray[Any]
