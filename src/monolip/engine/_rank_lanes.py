@@ -13,26 +13,17 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from monolip.engine._random_lanes import LANES, random_bits
 from monolip.engine._vector import broadcast, data_at, load, store
 
 __all__ = ["LANES", "draw_thresholds", "gains_of_even", "gains_of_weighted", "swap_ranks"]
 
-LANES = 8
 INT, LONG, DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 INTS, LONGS, DOUBLES = (ir.VectorType(kind, LANES) for kind in (INT, LONG, DOUBLE))
-STEP, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64
 
 
 def _same(vector: Any, value: Any) -> Any:
     return ir.Constant(vector, [value] * LANES)
-
-
-def _shuffled_bits(builder: Any, z: Any) -> Any:
-    """splitmix64 of eight states: 32 random bits each, see `extra_trees.next_random`."""
-    for shift, factor in ((30, FIRST), (27, SECOND)):
-        mixed = builder.xor(z, builder.lshr(z, _same(LONGS, shift)))
-        z = builder.mul(mixed, _same(LONGS, factor))
-    return builder.lshr(builder.xor(z, builder.lshr(z, _same(LONGS, 31))), _same(LONGS, 32))
 
 
 @intrinsic
@@ -54,9 +45,7 @@ def draw_thresholds(typingctx, x, x_at, rows, width, state, cut, cut_at):  # typ
                 builder.store(builder.select(builder.icmp_signed(sign, ranks, known), ranks, known), cell)
         least = builder.load(low)
         span = builder.sub(builder.load(high), least)
-        steps = ir.Constant(LONGS, [(k + 1) * STEP % 2**64 for k in range(LANES)])
-        bits = _shuffled_bits(builder, builder.add(broadcast(builder, state, LONGS), steps))
-        part = builder.lshr(builder.mul(bits, builder.zext(span, LONGS)), _same(LONGS, 32))
+        part = builder.lshr(builder.mul(random_bits(builder, state), builder.zext(span, LONGS)), _same(LONGS, 32))
         above = builder.zext(builder.icmp_signed(">", span, _same(INTS, 0)), INTS)
         found = builder.add(builder.add(least, above), builder.trunc(part, INTS))
         store(builder, found, data_at(context, builder, signature.args[5], cut, cut_at), zero, 4)

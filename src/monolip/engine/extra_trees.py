@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
+from monolip.engine._random_lanes import STEP
 from monolip.engine._rank_lanes import LANES, draw_thresholds, gains_of_even, gains_of_weighted, swap_ranks
 
 __all__ = ["Tree", "grow_tree", "grow_trees", "next_random", "sum_of_trees"]
 
 FloatArray = NDArray[np.float64]
 Ranks = NDArray[np.int32]
-STEP = np.uint64(0x9E3779B97F4A7C15)  # from one state of splitmix64 to the next
 DEEPEST = 1024  # steps down a tree; twenty or thirty are usual, and runtimes have a stack to lose
 
 
@@ -84,7 +84,7 @@ def sum_of_trees(trees: Sequence[Tree], x: FloatArray) -> FloatArray:
 @compiled(inner=True)
 def next_random(state: Any) -> tuple[Any, Any]:
     """splitmix64: (state, 32 random bits)."""
-    state += STEP
+    state += np.uint64(STEP)
     z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return state, (z ^ (z >> np.uint64(31))) >> np.uint64(32)
@@ -159,8 +159,8 @@ def _grow(
             value[node] = _mean(wy, w, a, b)
             continue
         for k in range(0, width, LANES):
-            draw_thresholds(flat, a * width + k, b - a, width, state + np.uint64(k) * STEP, cut, k)
-        state += np.uint64(n_features) * STEP
+            draw_thresholds(flat, a * width + k, b - a, width, state + np.uint64(k) * np.uint64(STEP), cut, k)
+        state += np.uint64(n_features) * np.uint64(STEP)
         best, mean = _best(x, wy, w, a, b, cut, min_leaf, even, gains, counts, totals)
         if best < 0 or depth == DEEPEST:
             value[node] = mean
