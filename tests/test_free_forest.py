@@ -285,6 +285,59 @@ def test_a_tree_as_deep_as_a_chain_is_refused():
         chain(4097)
 
 
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_joined_forests_are_what_their_nodes_side_by_side_are(seed):
+    rng = np.random.default_rng(seed)
+    one, other = random_forest(rng, reads=(1, 2, 3)), random_forest(rng, reads=(1, 3))
+    share, rest = rng.uniform(0, 0.8, 2)
+    both, table = one.joined(share, other, rest), raw_columns(raw_rows(rng, 30))
+    again = pickle.loads(pickle.dumps(both))  # which checks every node
+    assert all(getattr(both, name).tobytes() == getattr(again, name).tobytes() for name in ("features", "values"))
+    numbers, n = both.numbers(COLUMNS, table), len(one.roots)
+    assert (both.reads, both.stands, len(both.roots)) == (one.reads, one.stands, n + len(other.roots))
+    apart = share * one.evaluate(numbers) + rest * other.evaluate(numbers[:, [0, 2]])
+    np.testing.assert_allclose(both.evaluate(numbers), apart, rtol=0, atol=1e-12 * (1 + both.largest))
+    assert not any(getattr(both, name).flags.writeable for name in ("features", "thresholds", "children", "values"))
+
+
+def test_joined_forests_keep_to_finite_sums():
+    huge = FreeForest((0,), ((0.0, 0.0),), [LEAF], [0], [0], [1e308], [0])
+    assert huge.joined(0.5, huge, 0.5).largest == 1e308
+    for share in (1.0, np.nan, np.inf):
+        with pytest.raises(StructureError, match="is finite"):
+            huge.joined(share, huge, 1.0)
+
+
+def test_deep_trees_may_stand_beside_flat_ones():
+    """Levels are looked at tree by tree: as many steps as are allowed, and one more, after trees of single leaves."""
+
+    def grown(depth: int) -> FreeForest:
+        at = np.arange(2 * depth + 1)
+        inner = (at % 2 == 0) & (at < 2 * depth)
+        bushy = 2 * 4096 + 1  # nodes of a tree that is as large, and twelve steps deep
+        order = np.arange(bushy)
+        asks = order < 4096
+        features = np.concatenate([[LEAF], np.where(inner, 0, LEAF), np.where(asks, 0, LEAF)])
+        children = np.concatenate([[0], np.where(inner, at + 2, 0), np.where(asks, 2 * order + 2 + len(at), 0)])
+        values = np.where(features == LEAF, 1.0, 0.0)
+        return FreeForest((0,), ((0.0, 0.0),), features, 0 * values, children, values, [0, 1, 1 + len(at)])
+
+    assert grown(4096).evaluate(np.array([[1.0]])) == 3.0
+    with pytest.raises(StructureError, match="at most 4096 steps"):
+        grown(4097)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_directions_of_some_columns_are_those_of_all(seed):
+    rng = np.random.default_rng(seed)
+    forest = random_forest(rng, reads=(1, 2, 3))
+    for k in range(3):
+        rises, falls = forest.directions_in([k])
+        assert (rises[k], falls[k]) == (forest.rises[k], forest.falls[k])
+
+
 def test_numbers_that_no_float_holds_are_told():
     for stands, threshold, roots in (((10**400, 0.0), 1.0, [0]), ((0.0, 0.0), 10**400, [0]), ((0.0, 0.0), 1.0, 0)):
         with pytest.raises(StructureError):

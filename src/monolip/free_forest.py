@@ -10,10 +10,9 @@ order. Raw numbers are compared and nothing is computed from them, so every runt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,13 @@ from numpy.typing import NDArray
 from .errors import StructureError
 from .fixed_point_trunk import locked_ints
 from .floats import locked, to_floats
+from .forest_nodes import LEAF, MOST_NODES, check_nodes, largest_sum, leaves_below
 from .input_columns import numbers_of
 
 __all__ = ["LEAF", "FreeForest"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-LEAF = -1
-MOST_NODES, MOST_DEPTH = 2**26, 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +69,8 @@ class FreeForest:
         try:
             stands = tuple((float(missing) + 0.0, float(unseen) + 0.0) for missing, unseen in self.stands)
             whole = [locked_ints(part) for part in (self.features, self.children, self.roots)]
-            kept = locked_ints if np.asarray(self.values).dtype.kind in "iu" else (lambda part: locked(to_floats(part)))
-            numbers = locked(to_floats(self.thresholds)), kept(self.values)
+            kept = locked_ints if np.asarray(self.values).dtype.kind in "iu" else _floats
+            numbers = _floats(self.thresholds), kept(self.values)
         except (TypeError, ValueError, OverflowError) as error:
             raise StructureError(f"a forest is made of numbers; {error}; grow it again.") from None
         if len(stands) != len(reads) or not np.isfinite(stands).all():
@@ -80,46 +78,9 @@ class FreeForest:
         fields = {"reads": reads, "stands": stands, "features": whole[0], "children": whole[1], "roots": whole[2]}
         for name, value in (fields | {"thresholds": numbers[0], "values": numbers[1]}).items():
             object.__setattr__(self, name, value)
-        self._check_nodes()
+        check_nodes(whole[0], numbers[0], whole[1], numbers[1], whole[2], len(reads))
 
-    def _check_nodes(self) -> None:
-        """Every way from a root ends in a leaf of its tree, asks of known columns only, and finds a number."""
-        at, inner = np.arange(len(self.features)), self.features != LEAF
-        parts = (self.features, self.thresholds, self.children, self.values)
-        if not {part.shape for part in parts} == {at.shape} or not 0 < len(at) <= MOST_NODES:
-            raise StructureError("a node of a forest has a feature, a threshold, a child and a value; got others.")
-        ends = np.append(self.roots.ravel()[1:], len(at))
-        if self.roots.ndim != 1 or not len(self.roots) or self.roots[0] != 0 or not (self.roots < ends).all():
-            raise StructureError("the trees of a forest follow each other, each with a root; got others.")
-        last = np.repeat(ends, np.diff(np.append(self.roots, len(at)))) - 1
-        good = ((self.features >= 0) & (self.features < len(self.reads)))[inner].all()
-        good &= ((self.children > at) & (self.children < last))[inner].all() and not self.values[inner].any()
-        good &= not self.children[~inner].any() and not self.thresholds[~inner].any()
-        if not good or not np.isfinite(self.thresholds).all() or not np.isfinite(self.values).all():
-            raise StructureError("a node of a forest asks of no column, leads nowhere, or holds no finite number.")
-        if not np.isfinite(self.largest):
-            raise StructureError(
-                "the sum of a forest's leaves is a finite number; got values beyond 1e308; rescale them."
-            )
-        first = self.children[inner]
-        if not (np.bincount(np.concatenate([self.roots, first, first + 1]), minlength=len(at)) == 1).all():
-            raise StructureError("every node of a tree is its root or has one parent; got another; grow it again.")
-        if not self._ends_within(MOST_DEPTH):
-            raise StructureError(f"a way down a tree has at most {MOST_DEPTH} steps; got a longer one; grow it again.")
-
-    def _ends_within(self, steps: int) -> bool:
-        """Runtimes that go down by recursion have a stack to lose."""
-        return sum(1 for _ in islice(self._levels(), steps + 1)) <= steps
-
-    def _levels(self) -> Iterator[IntArray]:
-        """Nodes of all trees that ask, by their distance from the root."""
-        nodes = self.roots
-        while len(nodes := nodes[self.features[nodes] != LEAF]):
-            yield nodes
-            first = self.children[nodes]
-            nodes = np.concatenate([first, first + 1])
-
-    @cached_property
+    @property
     def rises(self) -> tuple[bool, ...]:
         """Per column read whether every tree is proved to be non-decreasing in it, whatever the others are.
 
@@ -127,29 +88,30 @@ class FreeForest:
         second: where two rows that differ in this column part, one goes to each. A column that nobody asks about rises
         and falls.
         """
-        low, high = self._leaves_below
-        return self._kept(lambda first: high[first] <= low[first + 1])
+        return self._directions[0]
 
-    @cached_property
+    @property
     def falls(self) -> tuple[bool, ...]:
         """Likewise whether every tree is proved to be non-increasing in a column."""
-        low, high = self._leaves_below
-        return self._kept(lambda first: low[first] >= high[first + 1])
-
-    def _kept(self, ordered: Callable[[IntArray], NDArray[np.bool_]]) -> tuple[bool, ...]:
-        """Per column whether the two children of all nodes that ask about it are ordered; first: the first of each."""
-        inner = self.features != LEAF
-        broken = self.features[inner][~ordered(self.children[inner])]
-        return tuple((np.bincount(broken, minlength=len(self.reads)) == 0).tolist())
+        return self._directions[1]
 
     @cached_property
-    def _leaves_below(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The smallest and the largest leaf at or below every node, (n,) each."""
-        low, high = self.values.copy(), self.values.copy()
-        for nodes in reversed(list(self._levels())):
-            first = self.children[nodes]
-            low[nodes], high[nodes] = np.minimum(low[first], low[first + 1]), np.maximum(high[first], high[first + 1])
-        return low, high
+    def _directions(self) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+        return self.directions_in(range(len(self.reads)))
+
+    def directions_in(self, columns: Sequence[int]) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+        """`rises` and `falls` of some of the columns read, True for others: trees that ask about none of them are left
+        alone, and those are most where a fit asks."""
+        asked = np.zeros(len(self.reads) + 1, np.bool_)  # LEAF is the last
+        asked[list(columns)] = True
+        asks = asked[self.features]
+        has = np.logical_or.reduceat(asks, self.roots)
+        nodes, last = np.flatnonzero(asks), np.append(self.roots[1:], len(asks))[has].max(initial=0)
+        low, high = leaves_below(self.children[:last], self.values[:last], self.roots[has])
+        first, column, n = self.children[nodes], self.features[nodes], len(self.reads)
+        rising, falling = high[first] <= low[first + 1], low[first] >= high[first + 1]
+        rises, falls = (np.bincount(column[~kept], minlength=n) == 0 for kept in (rising, falling))
+        return tuple(rises.tolist()), tuple(falls.tolist())
 
     def missing_is(self, k: int) -> str:
         """Where trees put a missing value of the k-th column read: "lowest" or "highest" of all numbers, or "state".
@@ -165,8 +127,7 @@ class FreeForest:
     @cached_property
     def largest(self) -> float | int:
         """No sum, in any order, is larger in magnitude."""
-        found: list[float | int] = np.maximum.reduceat(np.abs(self.values), self.roots).tolist()
-        return sum(found)
+        return largest_sum(self.values, self.roots)
 
     def numbers(self, columns: Sequence[Any], given: Sequence[Any]) -> FloatArray:
         """What nodes compare, (n, n_reads). columns, given: all raw columns of a network, and their values."""
@@ -217,6 +178,28 @@ class FreeForest:
             nodes = np.concatenate([first, first + 1, self.children[others] + right])
         return np.unique(np.concatenate(found))
 
+    def joined(self, share: float, other: FreeForest, rest: float) -> FreeForest:
+        """share * self + rest * other, these trees first; other reads nothing that self does not read.
+
+        Nodes lead where they led before, so that only what is new is looked at: values, and how many there are.
+        """
+        n, place = len(self.features), np.array([*(self.reads.index(j) for j in other.reads), LEAF])
+        children = other.children + n
+        children *= other.children != 0
+        parts: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
+            "features": (self.features, place[other.features]), "thresholds": (self.thresholds, other.thresholds),
+            "children": (self.children, children), "values": (share * self.values + 0.0, rest * other.values + 0.0),
+            "roots": (self.roots, other.roots + n),
+        }  # fmt: skip
+        forest = object.__new__(FreeForest)
+        for name, pair in parts.items():
+            object.__setattr__(forest, name, np.frombuffer(b"".join([part.data for part in pair]), pair[0].dtype))
+        for name in ("reads", "stands"):
+            object.__setattr__(forest, name, getattr(self, name))
+        if not np.isfinite(forest.largest) or len(forest.features) > MOST_NODES:
+            raise StructureError(f"the sum of two forests is finite, of 2^26 nodes at most; got {forest!r} and others.")
+        return forest
+
     def in_units(self, rate: float) -> FreeForest:
         """The same trees with integers in their leaves, `rate` for every unit of a value."""
         return replace(self, values=np.rint(self.values * rate).astype(np.int64))
@@ -227,3 +210,8 @@ class FreeForest:
 
     def __repr__(self) -> str:
         return f"FreeForest({len(self.roots)} trees, {len(self.features)} nodes, reads {self.reads})"
+
+
+def _floats(values: Any) -> FloatArray:
+    """Nobody can write to them; what is floats already is copied once less."""
+    return locked(values if type(values) is np.ndarray and values.dtype == np.float64 else to_floats(values))

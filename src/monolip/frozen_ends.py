@@ -69,11 +69,14 @@ def _check_forest(network: FrozenNetwork, inputs: InputTransform) -> None:
         raise FreezeError("a forest serves a network of one output without a free branch; got another; leave it out.")
     forest, box = inputs.forest, network.bounds
     assert forest is not None, "the caller has checked"
-    for k, i in enumerate(forest.reads):
+    asked = []
+    for i in forest.reads:
         own = slice(int(inputs.starts[i]), int(inputs.starts[i + 1]))
-        for has_direction, keeps, word in (
-            ((box.lower[own] >= 0).any(), forest.rises[k], "increasing"),
-            ((box.upper[own] <= 0).any(), forest.falls[k], "decreasing"),
+        asked.append((bool((box.lower[own] >= 0).any()), bool((box.upper[own] <= 0).any())))
+    kept = forest.directions_in([k for k, directions in enumerate(asked) if any(directions)])
+    for k, i in enumerate(forest.reads):
+        for has_direction, keeps, word in zip(
+            asked[k], (kept[0][k], kept[1][k]), ("increasing", "decreasing"), strict=True
         ):
             if has_direction and not keeps:
                 raise FreezeError(

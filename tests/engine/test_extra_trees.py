@@ -41,6 +41,63 @@ def test_leaves_are_means_of_enough_rows(seed, n, d, min_leaf, weighted):
     np.testing.assert_array_equal(sum_of_trees([tree], x.astype(float)), tree.value[leaves])
 
 
+def random_of(state):
+    state = (state + 0x9E3779B97F4A7C15) % 2**64
+    z = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return state, (z ^ (z >> 31)) >> 32
+
+
+def added(values):
+    """One after the other; `sum` carries what rounding leaves over."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def one_by_one(x, y, weight, seed, min_leaf):
+    """The same tree, a feature and a row at a time: (feature, threshold, child, value) of every node."""
+    rows = [[list(map(int, ranks)), v * w, w] for ranks, v, w in zip(x, y, weight, strict=True)]
+    nodes, todo, state = [None], [(0, 0, len(rows))], seed
+    while todo:
+        node, a, b = todo.pop()
+        here, best = rows[a:b], -1
+        total, mass = added(row[1] for row in here), added(row[2] for row in here)
+        most = total * total / mass
+        most += 1e-12 * abs(most)
+        for j in range(x.shape[1]) if b - a >= 2 * min_leaf else ():
+            state, bits = random_of(state)
+            low, width = min(r[0][j] for r in here), max(r[0][j] for r in here) - min(r[0][j] for r in here)
+            bar = low + (width > 0) + (bits * width >> 32)
+            left = [row for row in here if row[0][j] < bar]
+            sums, part = added(row[1] for row in left), added(row[2] for row in left)
+            if min(len(left), len(here) - len(left)) < min_leaf or not 0.0 < part < mass:
+                continue
+            gain = sums * sums / part + (total - sums) * (total - sums) / (mass - part)
+            if gain > most:
+                best, cut, most, at = j, bar, gain, a + len(left)
+        nodes[node] = (best, 0, 0, total / mass) if best < 0 else (best, cut, len(nodes), 0.0)
+        if best >= 0:
+            wrong = [i for i in range(a, at) if rows[i][0][best] >= cut]
+            others = [i for i in reversed(range(at, b)) if rows[i][0][best] < cut]
+            for i, k in zip(wrong, others, strict=True):
+                rows[i], rows[k] = rows[k], rows[i]
+            todo += [(len(nodes) + 1, at, b), (len(nodes), a, at)]
+            nodes += [None, None]
+    return nodes
+
+
+@given(st.integers(0, 2**32), st.integers(1, 80), st.integers(1, 19), st.integers(1, 4), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_registers_of_features_are_features_one_by_one(seed, n, d, min_leaf, weighted):
+    rng = np.random.default_rng(seed)
+    x, y = rng.integers(0, 1 + n // 2, (n, d)).astype(np.int32), rng.normal(size=n)
+    weight = rng.uniform(0.1, 3.0, n) if weighted else np.ones(n)
+    tree = grow_tree(x.copy(), y.copy(), weight.copy(), seed, min_leaf)
+    assert list(zip(*(part.tolist() for part in tree), strict=True)) == one_by_one(x, y, weight, seed, min_leaf)
+
+
 def test_rows_that_cannot_be_told_apart_are_one_leaf(rng):
     tree = grow_tree(np.zeros((50, 3), np.int32), rng.normal(size=50), np.ones(50), 0, 1)
     assert tree.feature.tolist() == [-1]

@@ -17,14 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine._boosted_growth import MOST_CODES, grow
+from monolip.engine._boosted_growth import grow
+from monolip.engine._boosted_lanes import MOST_CODES, TOGETHER
 from monolip.engine._compile import compiled
+from monolip.engine._random_lanes import LANES, STEP, draw_rows
 from monolip.engine.extra_trees import Tree, next_random
 
 __all__ = ["MOST_CODES", "Boosted", "Pace", "boost"]
 
 FloatArray = NDArray[np.float64]
 Codes = NDArray[np.uint8]
+Places = NDArray[np.int64]
 SURE = 1e-12  # of a class, at most this far from certain: one that weighs next to nothing has finite log-odds
 PART = 0.7  # of the rows, and of the features, that a tree sees
 
@@ -68,8 +71,8 @@ def boost(
     sizes, f, best_f = np.zeros(pace.most_trees, np.int64), np.full(n, start), np.full(n, start)
     room = _Room.of(codes, n_used, pace.n_leaves)
     count = _boost(
-        codes, y, weight, learn, held, directions, is_class, np.uint64(seed), *pace, n_used, nodes, values, sizes, f,
-        best_f, *room,
+        np.ascontiguousarray(codes).reshape(-1), d, y, weight, learn, held, directions, is_class, np.uint64(seed),
+        *pace, n_used, nodes, values, sizes, f, best_f, *room,
     )  # fmt: skip
     if count == 0:
         return None
@@ -87,47 +90,54 @@ def _tree(nodes: NDArray[np.int32], values: FloatArray) -> Tree:
 class _Room(NamedTuple):
     """Arrays that a boosting works in."""
 
-    sums: FloatArray  # (leaves, used, codes, 2): G and H
+    sums: FloatArray  # flat, for every leaf (used, codes, 2): G and H
     splits: FloatArray  # (leaves, 7): gain, place among used, code, G, H, value to the left, value to the right
-    where: NDArray[np.int64]  # (leaves, 5): first row and end, the same of rows that it does not see, node
+    where: Places  # (leaves, 6): first row and end, the same of rows it does not see, node, place of its sums
     leaves: FloatArray  # (leaves, 4): G, H, LOW, HIGH
-    slopes: FloatArray  # (n, 2): gradient, curvature
+    slopes: FloatArray  # (n, 2), flat: gradient, curvature
     rows: NDArray[np.int32]  # that the tree sees, leaf by leaf
     unseen: NDArray[np.int32]  # the others, likewise
     spare: NDArray[np.int32]
     used: NDArray[np.int32]
     n_codes: NDArray[np.int64]
-    gains: FloatArray  # (3, codes): of the splits of a leaf along a feature
+    running: FloatArray  # like the sums of one leaf: added up from code to code
+    limits: NDArray[np.int64]  # (used,): splits of a feature
+    signs: FloatArray  # (used,): their directions
+    ends: FloatArray  # (5,): G, H, LOW, HIGH of a leaf, and the least H of one
 
     @classmethod
     def of(cls, codes: Codes, n_used: int, n_leaves: int) -> _Room:
-        (n, d), per_leaf = codes.shape, [(n_used, MOST_CODES, 2), (7,), (5,), (4,)]
-        kinds = (np.float64, np.float64, np.int64, np.float64)
-        leaves = [np.zeros((n_leaves, *shape), kind) for shape, kind in zip(per_leaf, kinds, strict=True)]
-        rows = [np.zeros(n + 1, np.int32) for _ in range(3)]  # what is written ahead of a count needs one more
+        n, d = codes.shape
+        size = -(-n_used // TOGETHER) * TOGETHER * MOST_CODES * 2
+        where, leaves = np.zeros((n_leaves, 6), np.int64), np.zeros((n_leaves, 4))
+        rows, unseen, spare = np.zeros((3, n + 1), np.int32)  # what is written ahead of a count needs one more
         used, n_codes = np.arange(d, dtype=np.int32), codes.max(axis=0).astype(np.int64) + 1
-        return cls._make([*leaves, np.zeros((n, 2)), *rows, used, n_codes, np.zeros((3, MOST_CODES))])
+        return cls(
+            np.zeros(n_leaves * size), np.zeros((n_leaves, 7)), where, leaves, np.zeros(2 * n), rows, unseen, spare,
+            used, n_codes, np.zeros(size), np.zeros(n_used, np.int64), np.zeros(n_used), np.zeros(5),
+        )  # fmt: skip
 
 
 @compiled()
 def _boost(
-    codes: Codes, y: FloatArray, weight: FloatArray, learn: Any, held: Any, directions: Any, is_class: bool, state: Any,
-    n_leaves: int, rate: float, most_trees: int, patience: int, n_used: int, nodes: Any, values: Any, sizes: Any,
-    f: FloatArray, best_f: FloatArray, sums: Any, splits: Any, where: Any, leaves: Any, slopes: Any, rows: Any,
-    unseen: Any, spare: Any, used: Any, n_codes: Any, gains: Any,
+    codes: Codes, width: int, y: FloatArray, weight: FloatArray, learn: Any, held: Any, directions: Any, is_class: bool,
+    state: Any, n_leaves: int, rate: float, most_trees: int, patience: int, n_used: int, nodes: Any, values: Any,
+    sizes: Any, f: FloatArray, best_f: FloatArray, sums: Any, splits: Any, where: Any, leaves: Any, slopes: Any,
+    rows: Any, unseen: Any, spare: Any, used: Any, n_codes: Any, running: Any, limits: Any, signs: Any, ends: Any,
 ) -> int:  # fmt: skip
     """Number of trees that rows held out like best; their sum in best_f."""
     best, least = 0, _loss(y, weight, held, is_class, f)
     for t in range(most_trees):
         state, count, rest = _draw(y, weight, learn, held, is_class, state, f, slopes, rows, unseen, used, n_used)
         found = grow(
-            codes, directions, n_leaves, rate, n_used, count, rest, nodes[t], values[t], f, sums, splits, where, leaves,
-            slopes, rows, unseen, spare, used, n_codes, gains,
+            codes, width, directions, n_leaves, rate, n_used, count, rest, nodes[t], values[t], f, sums, splits, where,
+            leaves, slopes, rows, unseen, spare, used, n_codes, running, limits, signs, ends,
         )  # fmt: skip
         sizes[t], loss = 2 * found - 1, _loss(y, weight, held, is_class, f)
         if loss < least:
             best, least = t + 1, loss
-            best_f[:] = f
+            for i in range(len(f)):
+                best_f[i] = f[i]
         if found == 1 or t + 1 - best >= patience:
             break
     return best
@@ -151,20 +161,26 @@ def _draw(
     rows: Any, unseen: Any, used: Any, n_used: int,
 ) -> tuple[Any, int, int]:  # fmt: skip
     """Rows and features that the next tree sees, and what it learns there: (state, number of rows, of others)."""
-    count, bar, rest = 0, np.uint64(PART * 4294967296.0), len(held)
-    unseen[:rest] = held
-    for i in learn:  # no branch depends on a row
+    bar, rest, registers = np.uint64(PART * 4294967296.0), len(held), len(learn) // LANES
+    for i in range(rest):
+        unseen[i] = held[i]
+    count = draw_rows(learn, registers, state, bar, rows, unseen, rest)
+    state += np.uint64(LANES * registers) * np.uint64(STEP)
+    rest += LANES * registers - count
+    for at in range(LANES * registers, len(learn)):
+        i = learn[at]
         state, bits = next_random(state)
         is_seen = int(bits < bar)
         rows[count] = unseen[rest] = i
         count += is_seen
         rest += 1 - is_seen
-    for i in rows[:count]:
+    for at in range(count):
+        i = rows[at]
         if is_class:
             p = 1.0 / (1.0 + np.exp(-f[i]))
-            slopes[i, 0], slopes[i, 1] = weight[i] * (p - y[i]), weight[i] * max(p * (1.0 - p), 1e-6)
+            slopes[2 * i], slopes[2 * i + 1] = weight[i] * (p - y[i]), weight[i] * max(p * (1.0 - p), 1e-6)
         else:
-            slopes[i, 0], slopes[i, 1] = weight[i] * (f[i] - y[i]), weight[i]
+            slopes[2 * i], slopes[2 * i + 1] = weight[i] * (f[i] - y[i]), weight[i]
     for u in range(n_used):
         state, bits = next_random(state)
         k = u + np.int64((bits * np.uint64(len(used) - u)) >> np.uint64(32))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from monolip.engine.extra_trees import Tree, grow_trees, sum_of_trees
 from monolip.estimators._free_columns import FreeColumns
-from monolip.free_forest import LEAF, FreeForest
+from monolip.free_forest import FreeForest
 
 __all__ = ["FreeRows", "Growth", "between", "halves", "joined", "planted"]
 
@@ -76,11 +76,14 @@ def planted(
     numbers: what a threshold of each rank or code stands for, one column after the other; starts: where each begins.
     """
     roots = np.cumsum([0, *(len(tree.feature) for tree in trees)])
-    feature, cut, child, value = (np.concatenate(parts) for parts in zip(*trees, strict=True))
-    inner = feature >= 0
-    threshold = np.where(inner, numbers[starts[np.maximum(feature, 0)] + cut], 0.0)
-    children = np.where(inner, child + np.repeat(roots[:-1], np.diff(roots)), 0).astype(np.int64)
-    rest = (feature.astype(np.int64), threshold, children, value * factor, roots[:-1])
+    feature = np.concatenate([tree.feature for tree in trees], dtype=np.int64)
+    cut, child, value = (np.concatenate(parts) for parts in list(zip(*trees, strict=True))[1:])
+    place = np.append(starts[:-1], len(numbers))[feature]  # the last is that of a leaf, whose feature is -1
+    place += cut
+    children = np.repeat(roots[:-1], np.diff(roots))
+    children += child
+    children *= feature >= 0
+    rest = (feature, np.append(numbers, 0.0)[place], children, value * factor, roots[:-1])
     return FreeForest(columns.places, columns.stands, *rest)
 
 
@@ -94,15 +97,7 @@ def joined(one: FreeForest, share: float, other: FreeForest | None, rest: float)
     """share * one + rest * other, the trees of one first; other reads nothing that one does not read."""
     if other is None:
         return replace(one, values=share * one.values)
-    place = np.array([one.reads.index(j) for j in other.reads])
-    features = np.where(other.features == LEAF, LEAF, place[np.maximum(other.features, 0)])
-    n = len(one.features)
-    children = np.where(other.features == LEAF, 0, other.children + n)
-    parts = (
-        (one.features, features), (one.thresholds, other.thresholds), (one.children, children),
-        (share * one.values, rest * other.values), (one.roots, other.roots + n),
-    )  # fmt: skip
-    return FreeForest(one.reads, one.stands, *(np.concatenate(pair) for pair in parts))
+    return one.joined(share, other, rest)
 
 
 @dataclass(frozen=True)
