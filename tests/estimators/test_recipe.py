@@ -14,7 +14,7 @@ from monolip.engine.architecture import Architecture
 from monolip.engine.judging import outputs_of, row_losses
 from monolip.engine.problem import Problem
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_boosted, _coach, _recipe, _training
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _recipe, _training
 from monolip.estimators._climber import Rung, deal_folds, plainest
 from monolip.estimators._coach import Coach
 from monolip.estimators._jury import POWER, Jury
@@ -388,26 +388,17 @@ def beaten_table(seed):
 
 
 def test_scouts_that_lose_much_are_not_followed_where_features_hardly_cross(monkeypatch):
-    """The path ends with them, the start is kept, and trees are looked at nevertheless."""
-    paths, efforts, effort = [], [], _adding_boosted._effort
-
-    def watched(n, places, path, *given):
-        paths.append(path)
-        efforts.append(effort(n, places, path, *given))
-        return efforts[-1]
-
-    monkeypatch.setattr(_adding_boosted, "_effort", watched)
+    """The path ends with them, at the start, which longer paths do not leave either."""
     monkeypatch.setattr(Misfit, "is_noise", lambda _: False)
-    directions = [1] * 3 + [0] * 10
-    for seed in range(4):
-        model = MonotonicClassifier(monotonic_cst=directions, random_state=seed).fit(*beaten_table(seed))
-        assert paths[-1].beaten == ({entry["member"] for entry in model.history_ if entry["n_steps"]} == {0, 1})
-        assert not paths[-1].beaten or efforts[-1] is not None
-    assert sum(path.beaten for path in paths) >= 2
+
+    def members_of(seed):
+        model = MonotonicClassifier(monotonic_cst=[1] * 3 + [0] * 10, random_state=seed).fit(*beaten_table(seed))
+        assert all(len(trunk.form.weights) == 1 for member in model.frozen_.members for trunk in member)
+        return {entry["member"] for entry in model.history_ if entry["n_steps"]}
+
+    assert [members_of(seed) for seed in (2, 3)] == [{0, 1}] * 2
     monkeypatch.setattr(Misfit, "is_hardly_more", lambda _: False)
-    for seed in range(4):
-        MonotonicClassifier(monotonic_cst=directions, random_state=seed).fit(*beaten_table(seed))
-    assert not any(path.beaten for path in paths[4:])
+    assert [members_of(seed) for seed in (2, 3)] == [{0, 1, 2, 3}] * 2
 
 
 def test_scouts_that_lose_much_are_followed_where_the_start_explains_nothing(rng, monkeypatch):

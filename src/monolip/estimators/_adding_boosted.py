@@ -33,7 +33,7 @@ from monolip.frozen import FrozenNetwork
 __all__ = ["Blended", "blend_boosted"]
 
 FloatArray = NDArray[np.float64]
-# Where networks found something, trees may as well; elsewhere, of many features and not too few rows, a quick look.
+# Where networks found something, or went some way in search of it, trees may as well; elsewhere a quick look.
 FEW_ROWS, MANY_ROWS, QUICK = (
     Effort(Pace(16, 0.1, 300, 25), 4, 65_536),
     Effort(Pace(31, 0.1, 1000, 40), 1, 65_536),
@@ -42,8 +42,11 @@ FEW_ROWS, MANY_ROWS, QUICK = (
 # Part of the loss that makes up for slope bounds nobody asked for; and of what networks of few rows gained: those are
 # judged one by one, before they learn from all rows, and gain the more by both the more there is to learn.
 WORTH, WORTH_OF_GAINED = 0.005, 0.04
-# A quick look. Of fewer features an additive function of bins has what few small trees find, and of more rows networks
-# would have found it; where few rows did not end in noise, some features are enough, and any number of rows.
+# Standard errors by which a gain is beyond chance, as far as is asked for: two models that err differently are better
+# together, and are so before any row is asked. By which a loss of the first parts is one: the others are not tried.
+SURE, HOPELESS = 0.5, -0.5
+# Where networks gained nothing. Of fewer features an additive function of bins has what few small trees find, and of
+# more rows networks would have found it; where few rows did not end in noise, some features are enough, and any rows.
 MANY_FEATURES, SOME_FEATURES, LOOKED_AT = 9, 5, range(500, 5000)
 WIDE, MOST_NUMBERS = 2**17, 2**20  # of a table: few rows that four boostings take too long for; that one learns from
 ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
@@ -125,10 +128,9 @@ def _effort(
         return thorough
     if wanted != "auto" or not places or not promises.directions.any():
         return None
-    more_than_noise = recipe.climbed >= 2 or recipe.beaten
-    enough = SOME_FEATURES if not recipe.has_many_rows and more_than_noise else MANY_FEATURES
-    look = len(places) >= enough and (enough == SOME_FEATURES or n in LOOKED_AT)
-    return thorough if gained else QUICK if look else None
+    searched = not recipe.has_many_rows and (recipe.climbed >= 2 or recipe.beaten)
+    look = len(places) >= (SOME_FEATURES if searched else MANY_FEATURES) and (searched or n in LOOKED_AT)
+    return thorough if gained or (look and searched and not recipe.beaten) else QUICK if look else None
 
 
 def _grown(
@@ -149,9 +151,9 @@ def _grown(
         g = np.concatenate([g, one.outputs[among[part.held]]])
         boosted.append(one)
         share = share_of(left.at(np.concatenate(helds[: len(boosted)])), f, g)
-        if effort is QUICK and share.gain <= 0.0:  # the first part alone says so, too
+        if share.gain <= (0.0 if effort is QUICK else HOPELESS * share.error) and least > 0.0:
             return Blended(whole)
-    sure = least == 0.0 or share.gain > share.error  # who asks for any gain takes the chance
+    sure = least == 0.0 or share.gain > SURE * share.error  # who asks for any gain takes the chance
     if not boosted or share.gain <= least or share.of_loss <= 0.0 or not sure:
         return Blended(whole)
     added[np.concatenate(helds)] += share.share * (g - f)

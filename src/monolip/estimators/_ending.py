@@ -10,7 +10,7 @@ A path ends in noise only where its start leaves nothing over that features expl
 noise: waves of many features show in no quarter of them, and in a network only when it has found them, which takes
 some hundred steps. So many rows climb their first rungs in any case. Nor is losing much at once, but
 of 60 made tables that lost a thirtieth, with a start that explained a twentieth, one came back in a later rung, and
-features told of it beyond all doubt. Trees may still find something in the others, and look.
+features told of it beyond all doubt. Trees may still find something in the others, and take a quick look.
 """
 
 from __future__ import annotations
