@@ -112,19 +112,19 @@ def add_linear(
 
 def sums_of_bins(slopes: FloatArray, first: NDArray[np.int64], ends: FloatArray) -> NDArray[np.float64]:
     """(bins,): what the bins of a feature but the s-th add up to, where that one is partly filled; slopes (bins,)."""
-    empty, full = slopes * ends[0], slopes * ends[1]
-    totals = np.array([np.add.reduce(empty[a:b]) for a, b in pairwise(first.tolist())])
     sums = np.empty(len(slopes))
-    _sums(empty, full, first, totals, sums)
+    _sums(np.asarray(slopes, np.float64), first, ends, sums)
     return sums
 
 
 @compiled()
-def _sums(empty: FloatArray, full: FloatArray, first: NDArray[np.int64], totals: FloatArray, sums: FloatArray) -> None:
-    """totals: of `empty`, one a feature."""
+def _sums(slopes: NDArray[np.float64], first: NDArray[np.int64], ends: FloatArray, sums: FloatArray) -> None:
     for feature in range(first.size - 1):
-        before, emptied = 0.0, 0.0
-        for k in range(first[feature], first[feature + 1]):
-            before += full[k]
-            emptied += empty[k]
-            sums[k] = before - full[k] + totals[feature] - emptied
+        start, stop = first[feature], first[feature + 1]
+        before, empty = 0.0, 0.0
+        for k in range(start, stop):
+            empty += slopes[k] * ends[0, k]
+        for k in range(start, stop):
+            empty -= slopes[k] * ends[0, k]
+            sums[k] = before + empty
+            before += slopes[k] * ends[1, k]

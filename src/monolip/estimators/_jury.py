@@ -59,6 +59,7 @@ class Jury:
     quiet: bool = False
     _losses: list[FloatArray] = field(default_factory=list)  # of every row held out, a rung each
     _rows: dict[int, JudgedRows] = field(default_factory=dict)
+    _said: dict[tuple[int, int], tuple[Climber, NDArray[np.floating]]] = field(default_factory=dict)
     _weight: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def succeed(self, jury: Jury) -> None:
@@ -150,8 +151,11 @@ class Jury:
         return 2 * both - single + 2 * (single - both) / self.n_members
 
     def outputs(self, climber: Climber, rung: int) -> NDArray[np.floating]:
-        """Of a member after a rung, on the rows it holds out."""
-        return self._judged(climber).outputs(climber.network(rung))
+        """Of a member after a rung, on the rows it holds out; kept, as scouts, curves and calibration ask again."""
+        key = id(climber), rung if rung >= 0 else len(climber.networks) + rung
+        if key not in self._said:  # the member is kept, too: another one would not have its number
+            self._said[key] = climber, self._judged(climber).outputs(climber.network(rung))
+        return self._said[key][1]
 
     def places(self, climber: Climber) -> NDArray[np.int32]:
         """Where the problem keeps the rows that a member holds out."""
