@@ -31,15 +31,23 @@ def constant(value):
 
 
 class Fixed(Climber):
-    """A member that says what it is told, on the rows it holds out."""
+    """A member that says what it is told after a rung, on the rows it holds out."""
 
     def __init__(self, task, rows, anchored=True):
         super().__init__(0, rows, rows, Anchored(task, None, rows))
         self.anchored.start = object() if anchored else None
         self.says = 0.0
 
+    @property
+    def says(self):
+        return self.networks[-1]
+
+    @says.setter
+    def says(self, value):
+        self.networks.append(value)  # one more rung
+
     def network(self, rung):
-        return constant(self.says)
+        return constant(self.networks[rung])
 
 
 def jury(curve, many=False):
