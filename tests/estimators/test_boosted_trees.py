@@ -10,7 +10,7 @@ import pytest
 
 from monolip.errors import InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_boosted
-from monolip.estimators._blending import EXPECTED, MOST, share_of
+from monolip.estimators._blending import EXPECTED, MOST, Share, share_of
 from monolip.estimators._boosting import CodedRows, _edges
 from monolip.estimators._free_columns import FreeColumns
 from monolip.estimators._leftover import Leftover
@@ -230,6 +230,63 @@ def test_trees_never_come_with_a_loss(rng):
         X = r.normal(size=(120, 3))
         model = regressor(monotonic_cst=[1, 0, 0]).fit(X, X[:, 0] + r.standard_t(2, size=120))
         assert bool(model.tree_features_) == (model.trees_gain_ > 0)
+
+
+class Path:
+    """As much of a recipe as says who looks for trees."""
+
+    def __init__(self, many=False, climbed=0, beaten=False):
+        self.has_many_rows, self.climbed, self.beaten = many, climbed, beaten
+
+
+@pytest.mark.parametrize(
+    ("n", "features", "path", "gained", "effort"),
+    [
+        (300, 5, Path(climbed=3), True, "FEW_ROWS"),
+        (300, 5, Path(climbed=2), False, "FEW_ROWS"),  # some way in search of it
+        (300, 4, Path(climbed=2), False, None),
+        (300, 5, Path(beaten=True), False, "QUICK"),
+        (300, 12, Path(climbed=1), False, None),  # noise
+        (600, 12, Path(climbed=1), False, "QUICK"),
+        (2000, 80, Path(climbed=4), True, "QUICK"),  # four boostings would take too long
+        (3000, 12, Path(many=True, climbed=4), False, "QUICK"),
+        (6000, 12, Path(many=True, climbed=4), False, None),
+        (6000, 2, Path(many=True, climbed=4), True, "MANY_ROWS"),
+    ],
+)
+def test_who_looks_for_trees_and_how_long(n, features, path, gained, effort):
+    class Promises:
+        directions = np.ones((features, 1))
+
+    given = (n, list(range(features)), path, Promises)
+    found = _adding_boosted._effort(*given, "auto", gained)
+    assert found is (None if effort is None else getattr(_adding_boosted, effort))
+    assert _adding_boosted._effort(*given, "free", gained) is None
+    assert _adding_boosted._effort(*given, True, gained) is not None
+
+
+@pytest.mark.parametrize(("wanted", "gain", "parts"), [("auto", -0.02, 1), ("auto", -0.004, 4), (True, -0.02, 4)])
+def test_a_first_part_that_clearly_loses_ends_it_unless_any_gain_will_do(wanted, gain, parts, rng, monkeypatch):
+    heard = []
+
+    def share(left, f, g):
+        heard.append(len(f))
+        return Share(0.3, gain, 0.01, gain)
+
+    monkeypatch.setattr(_adding_boosted, "share_of", share)
+    monkeypatch.setattr(_adding_boosted, "_effort", lambda *_: _adding_boosted.FEW_ROWS)
+    model = fitted(regressor, rng, n_estimators=4, trees=wanted)[0]
+    assert len(heard) == parts
+    assert "a" not in model.tree_features_
+
+
+@pytest.mark.parametrize(("gain", "error", "taken"), [(0.02, 0.03, True), (0.02, 0.05, False), (0.004, 0.001, False)])
+def test_trees_are_taken_for_a_gain_beyond_half_its_error(gain, error, taken, rng, monkeypatch):
+    monkeypatch.setattr(_adding_boosted, "share_of", lambda *_: Share(0.3, gain, error, gain))
+    monkeypatch.setattr(_adding_boosted, "_effort", lambda *_: _adding_boosted.QUICK)
+    monkeypatch.setattr(_adding_boosted, "WORTH_OF_GAINED", 0.0)
+    model = fitted(regressor, rng, trees="auto", max_iter=2)[0]
+    assert ("a" in model.tree_features_) is taken
 
 
 def test_rows_in_a_periodic_order_hide_no_values(rng):
