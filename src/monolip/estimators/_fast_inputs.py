@@ -26,6 +26,9 @@ class _Tables(NamedTuple):
     pieces: FloatArray  # (stretches, maps, 5)
     missing: FloatArray  # (n_model,)
     present: float  # NaN: no indicator column
+    flat: FloatArray  # (stretches, maps): what maps that are flat there are
+    moving: NDArray[np.int64]  # (stretches, maps): those that are not, first
+    counts: NDArray[np.int64]  # (stretches,): how many these are
 
 
 class Codes(NamedTuple):
@@ -102,26 +105,35 @@ def _tables(inputs: InputTransform, i: int) -> _Tables:
     assert isinstance(column, NumericColumn)
     tables = inputs.tables_of(i)
     missing = np.array([np.nan] * column.n_model if column.missing is None else column.missing)
-    return _Tables(tables.knots, tables.pieces, missing, np.nan if column.present is None else column.present)
+    shape = tables.pieces.shape[:2]
+    known = np.empty(shape), np.zeros(shape, np.int64), np.zeros(shape[0], np.int64)
+    _look_for_flat(tables.pieces, *known)
+    return _Tables(tables.knots, tables.pieces, missing, np.nan if column.present is None else column.present, *known)
+
+
+@compiled()
+def _look_for_flat(
+    pieces: FloatArray, flat: FloatArray, moving: NDArray[np.int64], counts: NDArray[np.int64]
+) -> None:  # fmt: skip
+    """Once for all rows: the tables may be larger than the rows that are asked for."""
+    for s in range(pieces.shape[0]):
+        for m in range(pieces.shape[1]):
+            flat[s, m] = min(max(pieces[s, m, 1], pieces[s, m, 3]), pieces[s, m, 4])
+            if pieces[s, m, 2] != 0.0:
+                moving[s, counts[s]] = m
+                counts[s] += 1
 
 
 @compiled()
 def fill_numeric(
-    x: FloatArray, knots: FloatArray, pieces: FloatArray, missing: FloatArray, present: float, out: Any, first: int
-) -> None:
+    x: FloatArray, knots: FloatArray, pieces: FloatArray, missing: FloatArray, present: float, flat: FloatArray,
+    moving: NDArray[np.int64], counts: NDArray[np.int64], out: Any, first: int,
+) -> None:  # fmt: skip
     """Clamped pieces in the order of PiecewiseLinear.evaluate: v + (x - k) * s, never fused, between low and high.
 
     In most stretches all maps but one or two are flat: what they are there is copied.
     """
     n_maps = pieces.shape[1]
-    flat = np.empty((pieces.shape[0], n_maps))
-    moving, counts = np.empty((pieces.shape[0], n_maps), np.int64), np.zeros(pieces.shape[0], np.int64)
-    for s in range(pieces.shape[0]):
-        for m in range(n_maps):
-            flat[s, m] = min(max(pieces[s, m, 1], pieces[s, m, 3]), pieces[s, m, 4])
-            if pieces[s, m, 2] != 0.0:
-                moving[s, counts[s]] = m
-                counts[s] += 1
     for row in range(x.size):
         value = x[row]
         if value != value:
