@@ -105,10 +105,10 @@ def _tables(inputs: InputTransform, i: int) -> _Tables:
     assert isinstance(column, NumericColumn)
     tables = inputs.tables_of(i)
     missing = np.array([np.nan] * column.n_model if column.missing is None else column.missing)
-    shape = tables.pieces.shape[:2]
-    known = np.empty(shape), np.zeros(shape, np.int64), np.zeros(shape[0], np.int64)
-    _look_for_flat(tables.pieces, *known)
-    return _Tables(tables.knots, tables.pieces, missing, np.nan if column.present is None else column.present, *known)
+    pieces = tables.pieces
+    known = np.empty(pieces.shape[:2]), np.zeros(pieces.shape[:2], np.int64), np.zeros(len(pieces), np.int64)
+    _look_for_flat(pieces, *known)
+    return _Tables(tables.knots, pieces, missing, np.nan if column.present is None else column.present, *known)
 
 
 @compiled()
