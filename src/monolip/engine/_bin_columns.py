@@ -55,18 +55,23 @@ def fill_bins(
 ) -> int:  # fmt: skip
     """codes (rows, features) = number of the bin partly filled, packed[:, at + feature] = what it holds.
 
-    Returns a row whose bins are not full up to one and empty after it, or -1 where there is none.
+    columns: those of a feature follow each other. Returns a row whose bins are not full up to one and empty after it,
+    or -1 where there is none.
     """
     for row in range(x.shape[0]):
         for feature in range(first.size - 1):
-            start, s = first[feature], first[feature + 1] - 1
-            while s > start and x[row, columns[s]] <= ends[0, s]:
-                s -= 1
-            for k in range(start, s):
-                if x[row, columns[k]] < ends[1, k]:
-                    return row
-            codes[row, feature] = s
-            packed[row, at + feature] = x[row, columns[s]]
+            start, stop = first[feature], first[feature + 1]
+            bins = x[row][columns[start] : columns[start] + stop - start]
+            empty, full = ends[0][start:stop], ends[1][start:stop]
+            s, unfilled = 0, 0
+            for k in range(bins.size):  # no branch depends on a value: several bins at once
+                s = max(s, k * int(bins[k] > empty[k]))
+            for k in range(s):
+                unfilled += int(bins[k] < full[k])
+            if unfilled > 0:
+                return row
+            codes[row, feature] = start + s
+            packed[row, at + feature] = bins[s]
     return -1
 
 

@@ -32,6 +32,8 @@ class _Numbers(NamedTuple):
     table: FloatArray
     missing: FloatArray
     present: FloatArray  # NaN: no indicator column
+    flat: FloatArray  # as rows: what maps that are flat in a stretch are
+    moving: IntArray  # as rows: in each stretch those that are not, and -1 after them
 
 
 class Codes(NamedTuple):
@@ -111,7 +113,8 @@ def _numbers(inputs: InputTransform) -> _Numbers:
     columns = [inputs.columns[i] for i in inputs.numeric]
     if not columns:
         none = np.empty(0, np.int64)
-        return _Numbers(none.reshape(0, 6), np.empty(0), none, np.empty((0, 5)), np.empty(0), np.empty(0))
+        nothing = np.empty(0)
+        return _Numbers(none.reshape(0, 6), nothing, none, np.empty((0, 5)), nothing, nothing, nothing, none)
     tables = [inputs.tables_of(i) for i in inputs.numeric]
     found, at = [], (0, 0, 0)
     missing: list[float] = []
@@ -123,13 +126,35 @@ def _numbers(inputs: InputTransform) -> _Numbers:
         present.append(np.nan if column.present is None else column.present)
         at = at[0] + one.knots.size, at[1] + one.rows.size, len(missing)
     knots, rows = np.concatenate([one.knots for one in tables]), np.concatenate([one.rows.ravel() for one in tables])
-    return _Numbers(np.array(found, np.int64), knots, rows, tables[0].table, np.array(missing), np.array(present))
+    facts, table = np.array(found, np.int64), tables[0].table
+    flat, moving = np.empty(len(rows)), np.empty(len(rows), np.int64)
+    look_for_flat(facts, rows, table, flat, moving)
+    return _Numbers(facts, knots, rows, table, np.array(missing), np.array(present), flat, moving)
+
+
+@compiled()
+def look_for_flat(
+    columns: IntArray, rows: IntArray, table: FloatArray, flat: FloatArray, moving: IntArray
+) -> None:  # fmt: skip
+    """Once for all rows that are ever asked for: the tables may be larger than those."""
+    for c in range(len(columns)):
+        n_maps = columns[c, N_MAPS]
+        for s in range(columns[c, N_KNOTS] + 1):
+            at, count = columns[c, ROWS_AT] + s * n_maps, 0
+            for m in range(n_maps):
+                piece = rows[at + m]
+                flat[at + m] = min(max(table[piece, 1], table[piece, 3]), table[piece, 4])
+                if table[piece, 2] != 0.0:
+                    moving[at + count] = m
+                    count += 1
+            if count < n_maps:
+                moving[at + count] = -1
 
 
 @compiled()
 def fill_numbers(
     x: FloatArray, columns: IntArray, knots: FloatArray, rows: IntArray, table: FloatArray, missing: FloatArray,
-    present: FloatArray, out: FloatArray,
+    present: FloatArray, flat: FloatArray, moving: IntArray, out: FloatArray,
 ) -> None:  # fmt: skip
     """out (n, n_model) of raw columns x (columns, n); the rest are _Numbers.
 
@@ -139,15 +164,6 @@ def fill_numbers(
     for c in range(len(columns)):
         first, n_maps, n_knots = columns[c, FIRST], columns[c, N_MAPS], columns[c, N_KNOTS]
         knots_at, rows_at, missing_at = columns[c, KNOTS_AT], columns[c, ROWS_AT], columns[c, MISSING_AT]
-        flat, moving = np.empty((n_knots + 1, n_maps)), np.empty((n_knots + 1, n_maps), np.int64)
-        counts = np.zeros(n_knots + 1, np.int64)
-        for s in range(n_knots + 1):
-            for m in range(n_maps):
-                piece = rows[rows_at + s * n_maps + m]
-                flat[s, m] = min(max(table[piece, 1], table[piece, 3]), table[piece, 4])
-                if table[piece, 2] != 0.0:
-                    moving[s, counts[s]] = m
-                    counts[s] += 1
         for row in range(x.shape[1]):
             value = x[c, row]
             if value != value:
@@ -162,11 +178,14 @@ def fill_numbers(
                     low = middle + 1
                 else:
                     high = middle
+            at = rows_at + low * n_maps
             for m in range(n_maps):
-                out[row, first + m] = flat[low, m]
-            for k in range(counts[low]):
-                m = moving[low, k]
-                piece = rows[rows_at + low * n_maps + m]
+                out[row, first + m] = flat[at + m]
+            for k in range(n_maps):
+                m = moving[at + k]
+                if m < 0:
+                    break
+                piece = rows[at + m]
                 away = min(max(value - table[piece, 0], -_MAX), _MAX)
                 y = table[piece, 1] + away * table[piece, 2]
                 out[row, first + m] = min(max(y, table[piece, 3]), table[piece, 4])
