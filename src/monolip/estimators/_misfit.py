@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from monolip.engine.additive import Additive, slope_and_curvature
 from monolip.engine.problem import Problem
+from monolip.estimators._misfit_sums import excess_of, multiply, pair_sums, quarter_codes
 from monolip.estimators._raw_column import RawColumn
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
@@ -75,15 +76,8 @@ class Misfit:
     def _bends(self, x: FloatArray, firsts: NDArray[np.int64]) -> bool:
         """firsts: where stretches of equally many rows begin."""
         order = np.argsort(x, kind="stable")  # rows without a value are the last stretch
-        ascending = x[order]
-        found = ascending.searchsorted(ascending[firsts])
-        new = np.ones(len(found), bool)
-        np.greater(found[1:], found[:-1], out=new[1:])
-        cuts = found[new]
-        sums, sizes = np.add.reduceat(self.slope[order], cuts), np.add.reduceat(self.spread[order], cuts)
-        filled = sizes > 0
-        excess = float(np.add.reduce(np.square(sums[filled]) / sizes[filled])) - len(cuts)
-        return excess > SURE * math.sqrt(2 * len(cuts)) and excess > LEAST * len(x)
+        excess, count = excess_of(x, order, firsts, self.slope, self.spread)
+        return bool(excess > SURE * math.sqrt(2 * count) and excess > LEAST * len(x))
 
     def is_noise(self) -> bool:
         """Whether nothing explains what is left: no feature in quarters, no two of them, no three or four in halves.
@@ -133,14 +127,14 @@ class Misfit:
 def _quarters(codes: Codes, slope: Singles, spread: Singles) -> FloatArray:
     """Standard deviations by which the quarters of a feature, or of two together, explain more than chance would:
     (features, features)."""
-    cells = (codes[:, None, :] == np.arange(CELLS)[:, None]).reshape(-1, len(slope)).astype(np.float32)
-    sums, sizes = (cells * slope) @ cells.T, (cells * spread) @ cells.T
+    n = len(codes)
+    sums, sizes = np.zeros((2, n, CELLS, n, CELLS), np.float32)
+    pair_sums(codes, slope, spread, sums, sizes)
     filled = sizes > 0
     statistic = np.divide(np.square(sums), sizes, out=np.zeros_like(sums), where=filled)
-    pairs = (len(codes), CELLS, len(codes), CELLS)
-    total = statistic.reshape(pairs).sum(axis=(1, 3), dtype=np.float64)
-    number = filled.reshape(pairs).sum(axis=(1, 3))
-    return np.asarray((total - number) / np.sqrt(2.0 * np.maximum(number, 1)))
+    total, number = statistic.sum(axis=(1, 3), dtype=np.float64), filled.sum(axis=(1, 3))
+    found = (total - number) / np.sqrt(2.0 * np.maximum(number, 1))
+    return np.asarray(np.maximum(found, found.T))  # below the diagonal there is nothing
 
 
 def _largest_contrast(codes: Codes, slope: Singles, spread: Singles) -> float:
@@ -184,15 +178,16 @@ def _largest_product(
     """How well a pair of contrasts, multiplied with a third one (four: with another pair) that is apart from it, goes
     along with what is left, in standard deviations. A few rows at a time: their products stay in the cache."""
     sums, sizes = np.zeros(apart.shape, np.float32), np.zeros(apart.shape, np.float32)
+    room = np.empty((3, len(first), min(BLOCK, len(slope))), np.float32)
     for at in range(0, len(slope), BLOCK):
+        some = contrasts[:, at : at + BLOCK]
+        products, weighted, squares = room[:, :, : some.shape[1]]
         rows = slice(at, at + BLOCK)
-        some = contrasts[:, rows]
-        pairs = some[first] * some[second]
-        others = pairs if four else some
-        sums += (pairs * slope[rows]) @ others.T
-        np.square(pairs, out=pairs)
-        sizes += (pairs * spread[rows]) @ (pairs if four else np.square(others)).T
-    sizes[~apart] = 0.0
+        multiply(some, first, second, slope[rows], spread[rows], products, weighted, squares)
+        others = products if four else some
+        sums += weighted @ others.T
+        sizes += squares @ np.square(others).T
+    sizes *= apart
     told = np.divide(np.square(sums, out=sums), sizes, out=np.zeros_like(sums), where=sizes > 0)
     return math.sqrt(float(told.max(initial=0.0)))
 
@@ -204,13 +199,6 @@ def _quarter_of(column: RawColumn, rows: NDArray[np.int64], is_category: bool) -
         numbers = column.factors[1][rows]
         rank = np.argsort(np.argsort(-np.bincount(numbers), kind="stable"))
         return np.minimum(rank[numbers], QUARTERS - 1)
-    x = column.at(rows)
-    ascending = np.sort(x)
-    known = int(ascending.searchsorted(np.nan))
-    if known == 0:
-        return np.zeros(len(x), np.intp)
-    below = int(ascending[:known].searchsorted(ascending[known - 1]))  # values that are not the largest one
-    places = np.minimum(np.arange(1, QUARTERS) * known // QUARTERS, below - 1)
-    cuts = np.array(list(dict.fromkeys(ascending[places].tolist())))  # distinct ones
-    codes = cuts.searchsorted(x, "left") if below else np.zeros(len(x), np.intp)
-    return codes if known == len(x) else np.where(np.isnan(x), QUARTERS, codes)
+    x, codes = np.ascontiguousarray(column.at(rows), np.float64), np.empty(len(rows), np.intp)
+    quarter_codes(x, np.sort(x), QUARTERS, codes)
+    return codes
