@@ -9,6 +9,7 @@ first-layer row; decay of g towards slope 0 is decay of f towards the additive f
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,8 +33,12 @@ class Anchored:
         self, problem: Problem, start: Additive | None, rows: ArrayLike | None = None,
         used: NDArray[np.bool_] | None = None,
     ) -> None:  # fmt: skip
-        self.whole, self.start, self.rows = problem, start, rows
-        self.problem = problem if start is None else _around(problem, start, used)
+        self.whole, self.start, self.rows, self.used = problem, start, rows, used
+
+    @cached_property
+    def problem(self) -> Problem:
+        """Made for who trains: of four members that hold only noise, two do."""
+        return self.whole if self.start is None else _around(self.whole, self.start, self.used)
 
     def network(self, g: NetworkArrays) -> NetworkArrays:
         """f = start + g, with first-layer rows exactly inside the intervals of the whole problem."""

@@ -62,7 +62,7 @@ def boost(
     learns = np.ones(n, np.bool_)
     learns[held] = False
     learn = np.flatnonzero(learns).astype(np.int32)
-    mean = float(np.average(y[learn], weights=weight[learn]))
+    mean = float(np.add.reduce(y[learn] * weight[learn]) / np.add.reduce(weight[learn]))  # np.average's bits
     if is_class:
         mean = min(max(mean, SURE), 1.0 - SURE)
     start = float(np.log(mean / (1.0 - mean))) if is_class else mean
