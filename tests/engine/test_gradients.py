@@ -114,6 +114,36 @@ def test_every_architecture_has_the_gradient_of_torch(architecture, double):
     assert_same(trainer, x, y, weight, offset, TOLERANCE[double])
 
 
+def with_bins(x, counts):
+    """x and, after it, bins of other features; where each feature's begin and end."""
+    rng, columns, bins = np.random.default_rng(8), [x], []
+    for count in counts:
+        edges = np.linspace(-1.5, 1.5, count + 1).astype(np.float32)
+        u, begin = rng.normal(size=(len(x), 1)), sum(part.shape[1] for part in columns)
+        columns.append((np.clip(u, edges[:-1], edges[1:]) - edges[:-1]).astype(np.float32))
+        bins.append((begin, begin + count))
+    return np.concatenate(columns, axis=1, dtype=np.float64), bins
+
+
+@pytest.mark.parametrize("counts", [(), (3, 20)], ids=["plain", "bins"])
+@pytest.mark.parametrize(
+    ("width", "group_size"),
+    [(0, 2), (1, 1), (2, 2), (3, 3), (8, 2), (12, 4), (16, 2), (26, 2), (31, 31), (32, 2), (32, 4), (48, 2), (52, 2),
+     (64, 2), (72, 3)],
+)  # fmt: skip
+def test_every_first_width_has_the_gradient_of_torch(width, group_size, counts):
+    """In single precision, whose registers hold most: whichever way the first layer goes, see `_training_layout`."""
+    x, y, weight, offset = data("squared", 1)
+    x, bins = with_bins(x, counts)
+    shape = Architecture(hidden=(width, 2 * group_size) if width else (), group_size=group_size)
+    lower, upper = np.full(x.shape[1], -1.0), np.full(x.shape[1], 2.0)
+    problem = Problem(x, y, lower, upper, architecture=shape, sample_weight=weight, offset=offset, bins=bins)
+    trainer = Trainer(problem, TrainingOptions(n_steps=30))
+    assert_same(trainer, x, y, weight, offset, TOLERANCE[False])
+    trainer.advance(30)
+    assert_same(trainer, x, y, weight, offset, TOLERANCE[False])
+
+
 def test_paper_form_steps_along_the_gradient_through_its_row_cap():
     rng = np.random.default_rng(3)
     raw = rng.normal(size=9)

@@ -12,7 +12,7 @@ from monolip.engine._gradient import forward
 from monolip.engine._lane_ops import gather_square
 from monolip.engine._pairs import draw
 from monolip.engine._state import AHEAD, Data, Lanes
-from monolip.engine._training_layout import LANES, OUTPUT_AT
+from monolip.engine._training_layout import BY_LANES, LANES, OUTPUT_AT, WAY
 
 __all__ = ["block_forward", "next_rows"]
 
@@ -63,7 +63,7 @@ def next_rows(
 
 @compiled(fast=True, inner=True)
 def put_inputs(x: FloatArray, rows: NDArray[np.int64], acts: FloatArray) -> None:
-    """Copy 64 rows of x into lanes (width, lanes), for what is not learned; rows has AHEAD more."""
+    """Copy 64 rows of x into lanes (width, lanes), for residuals and first layers by lanes; rows has AHEAD more."""
     width, square = x.shape[1], 64 // x.itemsize
     for first in range(0, LANES, square):
         for column in range(0, width, square):
@@ -110,7 +110,7 @@ def block_forward(
     data: Data, count: int, share: float, layers: Table, blocks: Table, params: FloatArray, lanes: Lanes
 ) -> None:
     """Outputs of the 64 rows named in lanes.rows, of which `count` count, into their place in lanes.acts."""
-    if data.residual.shape[0] > 0:
+    if data.residual.shape[0] > 0 or layers[0, WAY] == BY_LANES:
         put_inputs(data.x, lanes.rows, lanes.acts)
     put_targets(data.y, data.weight, lanes.rows, count, share, lanes.y, lanes.weight)
     forward(data, params, layers, blocks, lanes)

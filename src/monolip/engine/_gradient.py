@@ -24,6 +24,8 @@ from monolip.engine._training_layout import (
     BIAS_AT,
     BIN_STRIDE,
     BINS_AT,
+    BY_LANES,
+    BY_PAIRS,
     COLUMN,
     COLUMNS,
     END_BLOCK,
@@ -39,6 +41,7 @@ from monolip.engine._training_layout import (
     ROWS,
     STRIDE,
     TILED,
+    WAY,
     WEIGHT_AT,
     WIDTH,
 )
@@ -53,16 +56,20 @@ Table = NDArray[np.int64]
 def first_forward(data: Data, params: FloatArray, layers: Table, blocks: Table, lanes: Lanes) -> None:
     """Outputs of the first layer, by units, into lanes.units; what the next layer reads, by lanes, into acts.
 
-    Pairs are sorted by units, into lanes.turned; other groups by lanes.
+    Pairs are sorted by units, into lanes.turned; other groups by lanes. Of a first layer by lanes, what plain columns
+    add is there already, and only bins are added.
     """
     stride, bins_at, bias_at, held = layers[0, BIN_STRIDE], layers[0, BINS_AT], layers[0, BIAS_AT], blocks[0, COLUMNS]
     units, width, z_at = lanes.units, -(-layers[0, WIDTH] // PAD) * PAD, layers[0, OUTPUT_AT] * LANES
-    plain_outputs(params, 0, bias_at, held, data.x, lanes.rows, units, stride)
+    if layers[0, WAY] == BY_LANES:
+        transpose(lanes.acts, z_at, width, LANES, LANES, units, 0, stride)
+    else:
+        plain_outputs(params, 0, bias_at, held, data.x, lanes.rows, units, stride)
     bin_outputs(
         params, bins_at, lanes.table, lanes.base, units, stride, data.codes, lanes.rows, data.x, held, lanes.codes,
         lanes.held,
     )  # fmt: skip
-    if layers.shape[0] > 1 and layers[0, GROUP_SIZE] == 2:
+    if layers[0, WAY] == BY_PAIRS:
         sort_units(units, lanes.turned, stride)
         transpose(lanes.turned, 0, LANES, width, stride, lanes.acts, layers[1, INPUT_AT] * LANES, LANES)
     else:
@@ -75,15 +82,16 @@ def forward(data: Data, params: FloatArray, layers: Table, blocks: Table, lanes:
 
     The table of the bins (lanes.table) is there: it changes only with the parameters.
     """
-    acts, origin = lanes.acts, lanes.origin
-    first_forward(data, params, layers, blocks, lanes)
+    acts, origin, way = lanes.acts, lanes.origin, layers[0, WAY]
     for k in range(layers.shape[0]):
         x_at, z_at, bias_at = layers[k, INPUT_AT] * LANES, layers[k, OUTPUT_AT] * LANES, layers[k, BIAS_AT]
-        for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK] if k > 0 else 0):
+        for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK] if k > 0 or way == BY_LANES else 0):
             row, rows, w_at, stride = blocks[b, ROW], blocks[b, ROWS], blocks[b, WEIGHT_AT], blocks[b, STRIDE]
             read_at, write_at = x_at + blocks[b, COLUMN] * LANES, z_at + row * LANES
             layer_output(params, w_at, stride, bias_at + row, rows, blocks[b, COLUMNS], acts, read_at, write_at)
-        if k + 1 < layers.shape[0] and (k > 0 or layers[0, GROUP_SIZE] != 2):
+        if k == 0 and (way != BY_LANES or data.codes.shape[1] > 0):
+            first_forward(data, params, layers, blocks, lanes)
+        if k + 1 < layers.shape[0] and (k > 0 or way != BY_PAIRS):
             width, a_at = layers[k, WIDTH], layers[k + 1, INPUT_AT] * LANES
             sort_lanes(acts, z_at, a_at, width, layers[k, GROUP_SIZE], origin[layers[k, OUTPUT_AT] * LANES :])
 
@@ -95,16 +103,19 @@ def backward(data: Data, layers: Table, blocks: Table, own: Stepped, lanes: Lane
     What the bins get is added to own.bin_sums.
     """
     params, g, acts, origin = own.params, own.gradient, lanes.acts, lanes.origin
-    turned, d, spare = lanes.turned, lanes.d, lanes.spare
+    turned, d, spare, way = lanes.turned, lanes.d, lanes.spare, layers[0, WAY]
     overwritten = False  # lanes.turned, which holds what `first_forward` left there
-    for k in range(layers.shape[0] - 1, 0, -1):
+    for k in range(layers.shape[0] - 1, -1 if way == BY_LANES else 0, -1):
         bias_at, x_at = layers[k, BIAS_AT], layers[k, INPUT_AT] * LANES
-        by_units = k == 1 and layers[0, GROUP_SIZE] == 2
+        by_units = k == 1 and way == BY_PAIRS
         for r in range(layers[k, WIDTH]):
             g[bias_at + r] += lane_sum(d, r * LANES)
         padded = -(-layers[k, INPUT_WIDTH] // PAD) * PAD
         ldx = layers[0, BIN_STRIDE] if by_units else padded
-        if layers[k, TILED] and not by_units:
+        x, numbers = turned, lanes.same
+        if k == 0:  # inputs are read where they lie in the table
+            x, ldx, numbers = data.cells, data.x.shape[1], lanes.rows
+        elif layers[k, TILED] and not by_units:
             transpose(acts, x_at, padded, LANES, LANES, turned, 0, ldx)
             overwritten = True
         elif by_units and overwritten:
@@ -112,28 +123,34 @@ def backward(data: Data, layers: Table, blocks: Table, own: Stepped, lanes: Lane
         for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK]):
             rows, column, columns = blocks[b, ROWS], blocks[b, COLUMN], blocks[b, COLUMNS]
             d_at, w_at, ldw = blocks[b, ROW] * LANES, blocks[b, WEIGHT_AT], blocks[b, STRIDE]
-            if rows > FEW_ROWS:
-                tile_gradient(g, w_at, ldw, rows, d, d_at, turned, column, ldx, lanes.same)
+            if k == 0 or rows > FEW_ROWS:
+                tile_gradient(g, w_at, ldw, rows, d, d_at, x, column, ldx, numbers)
             else:
                 dot_gradient(g, w_at, ldw, rows, columns, d, d_at, acts, x_at + column * LANES)
-            input_gradient(params, w_at, ldw, rows, columns, d, d_at, spare, column * LANES)
+            if k > 0:
+                input_gradient(params, w_at, ldw, rows, columns, d, d_at, spare, column * LANES)
         if by_units:
             transpose(spare, 0, padded, LANES, LANES, turned, 0, ldx)
             unsort_units(lanes.units, turned, ldx)
-        else:
+        elif k > 0:
             z_at = layers[k - 1, OUTPUT_AT] * LANES
             unsort_lanes(acts, z_at, layers[k, INPUT_WIDTH], layers[k - 1, GROUP_SIZE], origin[z_at:], spare, d)
-    first_backward(data, layers, blocks, own, lanes)
+    if way != BY_LANES or data.codes.shape[1] > 0:
+        first_backward(data, layers, blocks, own, lanes)
 
 
 @compiled(fast=True, inner=True)
 def first_backward(data: Data, layers: Table, blocks: Table, own: Stepped, lanes: Lanes) -> None:
-    """The gradient of the first layer, from that of its outputs: by units where pairs were sorted, else in lanes.d."""
-    g, units, stride, held = own.gradient, lanes.units, layers[0, BIN_STRIDE], blocks[0, COLUMNS]
-    if layers.shape[0] == 1 or layers[0, GROUP_SIZE] != 2:
+    """The gradient of the first layer, from that of its outputs: by units where pairs were sorted, else in lanes.d.
+
+    By lanes, that of bins alone.
+    """
+    g, units, stride, way = own.gradient, lanes.units, layers[0, BIN_STRIDE], layers[0, WAY]
+    if way != BY_PAIRS:
         transpose(lanes.d, 0, -(-layers[0, WIDTH] // PAD) * PAD, LANES, LANES, units, 0, stride)
-    add_unit_sums(units, stride, g, layers[0, BIAS_AT])
-    plain_gradient(g, 0, held, data.x, lanes.rows, units, stride)
+    if way != BY_LANES:
+        add_unit_sums(units, stride, g, layers[0, BIAS_AT])
+        plain_gradient(g, 0, blocks[0, COLUMNS], data.x, lanes.rows, units, stride)
     bin_gradient(g, layers[0, BINS_AT], own.bin_sums, units, stride, data.first_bins, lanes.codes, lanes.held)
 
 

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
 from monolip.engine._emitter import RATE
-from monolip.engine._row_steps import mixing_rows, slope_columns
+from monolip.engine._row_steps import mixing_rows, slope_columns, slope_rows
 from monolip.engine._state import Stepped
 from monolip.engine._training_layout import (
     BIAS_AT,
+    BY_LANES,
     COLUMN,
     COLUMNS,
     END_BLOCK,
@@ -21,6 +22,7 @@ from monolip.engine._training_layout import (
     ROW,
     ROWS,
     STRIDE,
+    WAY,
     WEIGHT_AT,
     WIDTH,
 )
@@ -33,15 +35,26 @@ Table = NDArray[np.int64]
 
 
 @compiled(fast=True, inner=True)
-def step_rows(b: int, mean_at: int, bias_at: int, blocks: Table, own: Stepped, first: bool, sums: FloatArray) -> None:
-    """Step a block's rows by the rule of their place; biases follow so that mean outputs stay."""
-    at, rows, stride, columns = blocks[b, WEIGHT_AT], blocks[b, ROWS], blocks[b, STRIDE], blocks[b, COLUMNS]
-    if first:
-        slope_columns(
-            own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, at, own.step,
-            own.means, mean_at, bias_at, columns, stride, sums,
+def step_slopes(layers: Table, blocks: Table, own: Stepped, sums: FloatArray) -> None:
+    """Step the first layer's slopes, all but those in bins; biases follow so that mean outputs stay."""
+    bias_at, stride = layers[0, BIAS_AT], blocks[0, STRIDE]
+    if layers[0, WAY] == BY_LANES:
+        slope_rows(
+            own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, 0, own.step,
+            own.means, 0, bias_at, layers[0, WIDTH], stride,
         )  # fmt: skip
-    elif own.raw.size == 0:
+    else:
+        slope_columns(
+            own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, 0, own.step,
+            own.means, 0, bias_at, blocks[0, COLUMNS], stride, sums,
+        )  # fmt: skip
+
+
+@compiled(fast=True, inner=True)
+def step_rows(b: int, mean_at: int, bias_at: int, blocks: Table, own: Stepped, sums: FloatArray) -> None:
+    """Step a block's rows of a later layer by their rule; biases follow so that mean outputs stay."""
+    at, rows, stride, columns = blocks[b, WEIGHT_AT], blocks[b, ROWS], blocks[b, STRIDE], blocks[b, COLUMNS]
+    if own.raw.size == 0:
         mixing_rows(
             own.params, own.first_moment, own.second_moment, own.gradient, at, own.step, own.means, mean_at, bias_at,
             rows, stride, columns, sums,
@@ -65,9 +78,12 @@ def _signed_row(at: int, end: int, own: Stepped, mean: FloatArray, h: float) -> 
 @compiled(fast=True, inner=True)
 def step_weights(k: int, layers: Table, blocks: Table, own: Stepped, sums: FloatArray) -> None:
     """One step of layer k's rows by their rule, all but slopes in bins. sums: room, see `_row_steps`."""
+    if k == 0:
+        step_slopes(layers, blocks, own, sums)
+        return
     for b in range(layers[k, FIRST_BLOCK], layers[k, END_BLOCK]):
         mean_at, bias_at = layers[k, INPUT_AT] + blocks[b, COLUMN], layers[k, BIAS_AT] + blocks[b, ROW]
-        step_rows(b, mean_at, bias_at, blocks, own, k == 0, sums)
+        step_rows(b, mean_at, bias_at, blocks, own, sums)
 
 
 @compiled(fast=True, inner=True)

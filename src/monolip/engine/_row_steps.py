@@ -1,6 +1,7 @@
 """Steps of rows of weights in few passes over memory: centred gradient, Adam's direction, the rule, all in registers.
 
     slope_columns  w = clip(keep * w - rate * adam(g - h mu))                   units side by side
+    slope_rows     the same                                                     inputs side by side
     mixing_rows    w = w * exp(-rate * adam(g - h mu - dot)) / sum              inputs side by side
 
 Each ends with (change of w) . mu, by which the bias follows. All rows of a block are one kernel, so that the constants
@@ -18,9 +19,9 @@ from numba.extending import intrinsic
 
 from monolip.engine._emitter import ORDERED, Emitter
 from monolip.engine._shuffles import row_sums
-from monolip.engine._vector import broadcast, data_at
+from monolip.engine._vector import broadcast, data_at, reduced
 
-__all__ = ["mixing_rows", "slope_columns"]
+__all__ = ["mixing_rows", "slope_columns", "slope_rows"]
 
 FLOOR = 1e-7  # a mixing weight that reached zero could never come back under a multiplicative rule
 
@@ -57,6 +58,12 @@ class _Rows(Emitter):
         for cell in cells:
             self.builder.store(self.constant(0.0), cell)
 
+    def slopes(self, here: Any, h: Any, mu: Any) -> Any:
+        """A step of the slopes at `here`; returns (change of w) mu."""
+        g = self.sub(self.load(self.data[5], here), self.mul(h, mu))
+        _, change = self.slope(*self.moments(g, self.data[1], self.data[2], here), here)
+        return self.mul(change, mu)
+
 
 @intrinsic
 def slope_columns(  # type: ignore[no-untyped-def]
@@ -79,10 +86,8 @@ def slope_columns(  # type: ignore[no-untyped-def]
                 e.store(e.constant(0.0), sums, place)
             with e.loop(e.rows) as column:
                 here, mu = builder.add(builder.mul(column.index, e.stride), units), e.many(e.mean, column.index)
-                g = e.sub(e.load(e.data[5], here), e.mul(h, mu))
-                _, change = e.slope(*e.moments(g, e.data[1], e.data[2], here), here)
                 to = e.place(builder.and_(column.index, ir.Constant(e.index, n - 1)))
-                e.store(e.add(e.load(sums, to), e.mul(change, mu)), sums, to)
+                e.store(e.add(e.load(sums, to), e.slopes(here, h, mu)), sums, to)
             parts = [e.load(sums, place) for place in places]
             while len(parts) > 1:
                 half = len(parts) // 2
@@ -92,6 +97,28 @@ def slope_columns(  # type: ignore[no-untyped-def]
 
     i = types.intp
     return types.void(w, m, v, lower, upper, g, i, step, mean, i, i, i, i, sums), codegen
+
+
+@intrinsic
+def slope_rows(  # type: ignore[no-untyped-def]
+    typingctx, w, m, v, lower, upper, g, at, step, mean, mean_at, bias_at, rows, stride
+):
+    """Slopes of plain columns by rows, (rows, stride) from `at` on, whole registers; their biases follow."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        e = _Rows(context, builder, signature, args, 6)
+        moved = e.cell()
+        with e.loop(e.rows) as row:
+            h = e.many(e.h, row.index)
+            e.zero(moved)
+            with e.loop(e.registers(e.stride)) as register:
+                here, at = e.places(row.index, register.index)
+                e.collect(moved, e.slopes(here, h, e.load(e.mean, at)))
+            e.move_bias(row.index, reduced(builder, builder.load(moved)))
+        return context.get_dummy_value()
+
+    i = types.intp
+    return types.void(w, m, v, lower, upper, g, i, step, mean, i, i, i, i), codegen
 
 
 def _small_exponential(e: Emitter, u: Any) -> Any:

@@ -7,7 +7,7 @@ which are only more blocks. The kernels know layers and blocks, nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -24,13 +24,18 @@ __all__ = ["BIN_PAD", "FEW_ROWS", "LANES", "PAD", "TrainingLayout"]
 LANES = 64  # rows side by side; a batch is worked off in blocks of them
 PAD = 16  # rows of weights are padded to whole registers
 BIN_PAD = 32  # units of the first layer are padded to so many
+# of its padded units a first layer has to fill more than this to work with units side by side: rows side by side always
+# fill their registers, and are quicker for others. Bins go by units either way, and turning rows into units costs
+FILLED, FILLED_WITH_BINS = 15 / 16, 3 / 4
 FEW_ROWS = 2  # blocks of so few rows compute their weight gradient as dot products, others in tiles
 
 # columns of the layer table
 WIDTH, FIRST_BLOCK, END_BLOCK, BIAS_AT, GROUP_SIZE, INPUT_WIDTH, INPUT_AT, OUTPUT_AT, TILED = range(9)
-BINS_AT, BIN_STRIDE = 9, 10
+BINS_AT, BIN_STRIDE, WAY = 9, 10, 11
 # columns of the block table
 ROW, ROWS, COLUMN, COLUMNS, WEIGHT_AT, STRIDE = range(6)
+# ways of the first layer: rows side by side, as in later layers; units side by side; these, and sorted in pairs so
+BY_LANES, BY_UNITS, BY_PAIRS = range(3)
 
 
 def padded(n: int) -> int:
@@ -39,10 +44,11 @@ def padded(n: int) -> int:
 
 @dataclass(frozen=True)
 class TrainingLayout:
-    """layers (n, 11) and blocks (m, 6): the tables above. Inside, outputs are ordered by trunk: see output_order.
+    """layers (n, 12) and blocks (m, 6): the tables above. Inside, outputs are ordered by trunk: see output_order.
 
     Columns that are bins of a feature lie after all others. The first layer's slopes lie column by column, units side
-    by side, see _first_layer; rows of later layers lie row by row.
+    by side, see _first_layer; weights of later layers lie row by row, and so do slopes, all but those of bins, of a
+    first layer by lanes.
     """
 
     layers: NDArray[np.int64]
@@ -92,8 +98,13 @@ class TrainingLayout:
 
     @cached_property
     def _kept(self) -> NDArray[np.int64]:
-        """The user's columns in the order their slopes are kept in."""
+        """The user's columns in the order in which units side by side keep their slopes."""
         return np.concatenate([self.plain, self.binned])
+
+    @cached_property
+    def _first(self) -> list[int]:
+        """Of the first layer: where bins begin, their stride, and its way."""
+        return self.layers[0, BINS_AT:].tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def most_bins(self) -> int:
@@ -104,7 +115,7 @@ class TrainingLayout:
     def products(self) -> int:
         """Numbers multiplied for one row of a batch, about; padding included."""
         later = (self.blocks[1:, ROWS] * self.blocks[1:, STRIDE]).sum()
-        return int(self.blocks[0, COLUMNS] * self.blocks[0, STRIDE] + later)
+        return int(self.layers[0, BINS_AT] + later)
 
     @cached_property
     def _users(self) -> NDArray[np.int64] | None:
@@ -115,16 +126,23 @@ class TrainingLayout:
     def first_layer(self, flat: NDArray[Any]) -> NDArray[Any]:
         """The first layer's numbers in a flat array as (rows, features) in the user's order of columns."""
         matrix = np.empty((self._plan[0][0], self.n_features), flat.dtype)
-        matrix[:, self._kept] = self._columns(flat)[:, : len(matrix)].T
+        for columns, slopes in self._slopes(flat):
+            matrix[:, columns] = slopes
         return matrix
 
     def put_first_layer(self, flat: NDArray[Any], matrix: NDArray[Any]) -> None:
         """The inverse of `first_layer`; matrix: (rows, features), or (1, features) of which all rows are copies."""
-        self._columns(flat)[:, : self._plan[0][0]] = matrix[:, self._kept].T
+        for columns, slopes in self._slopes(flat):
+            slopes[:] = matrix[:, columns]
 
-    def _columns(self, flat: NDArray[Any]) -> NDArray[Any]:
-        stride = self._plan[0][3][0][-1]
-        return flat[: self.n_features * stride].reshape(self.n_features, stride)
+    def _slopes(self, flat: NDArray[Any]) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+        """The user's columns and a view (rows, columns) of their slopes in a flat array, in one part or in two."""
+        rows, stride, (bins_at, bin_stride, way) = self._plan[0][0], self._plan[0][3][0][-1], self._first
+        kept, at = self._kept, 0
+        if way == BY_LANES:
+            yield self.plain, flat[:bins_at].reshape(rows, stride)[:, : len(self.plain)]
+            kept, at = self.binned, bins_at
+        yield kept, flat[at : at + len(kept) * bin_stride].reshape(len(kept), bin_stride)[:, :rows].T
 
     def dense(self, params: NDArray[Any]) -> tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]:
         """(weights, biases) as plain float64 matrices; blocks are filled up with zeros."""
@@ -188,22 +206,25 @@ def _output_rows(outputs_of_trunk: NDArray[np.int64], width: int) -> list[Piece]
 def _tables(
     pieces: list[list[Piece]], widths: list[int], group_sizes: Sequence[int], n_bins: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
-    layers = np.zeros((len(pieces), 11), np.int64)
+    layers = np.zeros((len(pieces), 12), np.int64)
     blocks: list[tuple[int, ...]] = []
-    bin_stride = -(-widths[1] // BIN_PAD) * BIN_PAD
-    n_plain = pieces[0][0][3]
-    bins_at, at, kept = n_plain * bin_stride, 0, padded(widths[0])
+    bin_stride, n_plain = -(-widths[1] // BIN_PAD) * BIN_PAD, pieces[0][0][3]
+    by_units = widths[1] > (FILLED_WITH_BINS if n_bins else FILLED) * bin_stride
+    way = BY_LANES if not by_units else BY_PAIRS if group_sizes[:1] == (2,) else BY_UNITS
+    first_stride = padded(n_plain) if way == BY_LANES else bin_stride
+    bins_at = first_stride * (widths[1] if way == BY_LANES else n_plain)
+    at, kept = 0, padded(widths[0])
     for k, layer in enumerate(pieces):
         first = len(blocks)
         for row, rows, column, columns in layer:
-            blocks.append((row, rows, column, columns, at, padded(columns) if k else bin_stride))
-            at += rows * padded(columns) if k else (n_plain + n_bins) * bin_stride
+            blocks.append((row, rows, column, columns, at, padded(columns) if k else first_stride))
+            at += rows * padded(columns) if k else bins_at + n_bins * bin_stride
         group_size = group_sizes[k] if k < len(group_sizes) else 1
         input_at = 0 if k == 0 else layers[k - 1, OUTPUT_AT] + padded(widths[k])
         # each layer keeps its outputs before sorting and after: the gradient needs both
         tiled = any(rows > FEW_ROWS for _, rows, _, _ in layer)
         layers[k, :BINS_AT] = widths[k + 1], first, len(blocks), at, group_size, widths[k], input_at, kept, tiled
-        layers[k, BINS_AT:] = bins_at, bin_stride
+        layers[k, BINS_AT:] = bins_at, bin_stride, way
         at += padded(widths[k + 1]) if k else bin_stride
         kept += 2 * padded(widths[k + 1])
     return layers, np.array(blocks, np.int64), at, kept
