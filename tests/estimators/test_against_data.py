@@ -107,3 +107,22 @@ def test_columns_without_an_answer():
     odd = arrow.table({"same": np.ones(len(y)), "far": np.where(y > 0, 1e300, -1e300), "whole": np.arange(len(y))})
     model = MonotonicRegressor(monotonic_cst={"same": 1, "far": 1, "whole": 1}, max_iter=2, random_state=0)
     assert list(against_the_data(model.fit(odd, y), odd, y)) == []
+
+
+@pytest.mark.parametrize("kind", [MonotonicRegressor, MonotonicClassifier])
+def test_a_wrong_sign_is_told_where_trees_read_the_feature(kind):
+    """They have no slopes, and as little of what was forbidden as the network."""
+    read = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(400, 8))
+        z = X[:, 0] - 0.5 * X[:, 1] + rng.normal(size=400)
+        y = z if kind is MonotonicRegressor else z > 0
+        model = kind(monotonic_cst=[-1, -1, 0, 0, 0, 0, 0, 0], trees=True, random_state=seed)
+        with pytest.warns(PromiseWarning, match="'x0' was promised to be decreasing"):
+            model.fit(X, y)
+        assert len(list(against_the_data(model, X, y))) == 1
+        read += "x0" in model.tree_features_
+        right = kind(monotonic_cst=[1, -1, 0, 0, 0, 0, 0, 0], trees=True, random_state=seed).fit(X, y)
+        assert not list(against_the_data(right, X, y))
+    assert read >= 3

@@ -280,10 +280,19 @@ def test_a_first_part_that_clearly_loses_ends_it_unless_any_gain_will_do(wanted,
     assert "a" not in model.tree_features_
 
 
-@pytest.mark.parametrize(("gain", "error", "taken"), [(0.02, 0.03, True), (0.02, 0.05, False), (0.004, 0.001, False)])
-def test_trees_are_taken_for_a_gain_beyond_half_its_error(gain, error, taken, rng, monkeypatch):
+@pytest.mark.parametrize(
+    ("effort", "gain", "error", "taken"),
+    [
+        ("FEW_ROWS", 0.02, 0.03, True),
+        ("FEW_ROWS", 0.02, 0.05, False),
+        ("FEW_ROWS", 0.004, 0.001, False),
+        ("QUICK", 0.02, 0.03, False),  # fewer rows judge
+        ("QUICK", 0.02, 0.01, True),
+    ],
+)
+def test_trees_are_taken_for_a_gain_beyond_half_its_error(effort, gain, error, taken, rng, monkeypatch):
     monkeypatch.setattr(_adding_boosted, "share_of", lambda *_: Share(0.3, gain, error, gain))
-    monkeypatch.setattr(_adding_boosted, "_effort", lambda *_: _adding_boosted.QUICK)
+    monkeypatch.setattr(_adding_boosted, "_effort", lambda *_: getattr(_adding_boosted, effort))
     monkeypatch.setattr(_adding_boosted, "WORTH_OF_GAINED", 0.0)
     model = fitted(regressor, rng, trees="auto", max_iter=2)[0]
     assert ("a" in model.tree_features_) is taken

@@ -42,9 +42,9 @@ FEW_ROWS, MANY_ROWS, QUICK = (
 # Part of the loss that makes up for slope bounds nobody asked for; and of what networks of few rows gained: those are
 # judged one by one, before they learn from all rows, and gain the more by both the more there is to learn.
 WORTH, WORTH_OF_GAINED = 0.005, 0.04
-# Standard errors by which a gain is beyond chance, as far as is asked for: two models that err differently are better
-# together, and are so before any row is asked. By which a loss of the first parts is one: the others are not tried.
-SURE, HOPELESS = 0.5, -0.5
+# Standard errors that a gain has to exceed, and in a quick look, which fewer rows judge: two models that err
+# differently are better together, before any row is asked. And by which first parts lose if the others are not tried.
+SURE, SURE_QUICK, HOPELESS = 0.5, 1.0, -0.5
 # Where networks gained nothing. Of fewer features an additive function of bins has what few small trees find, and of
 # more rows networks would have found it; where few rows did not end in noise, some features are enough, and any rows.
 MANY_FEATURES, SOME_FEATURES, LOOKED_AT = 9, 5, range(500, 5000)
@@ -153,7 +153,8 @@ def _grown(
         share = share_of(left.at(np.concatenate(helds[: len(boosted)])), f, g)
         if share.gain <= (0.0 if effort is QUICK else HOPELESS * share.error) and least > 0.0:
             return Blended(whole)
-    sure = least == 0.0 or share.gain > SURE * share.error  # who asks for any gain takes the chance
+    sure = share.gain > (SURE_QUICK if effort is QUICK else SURE) * share.error
+    sure = sure or least == 0.0  # who asks for any gain takes the chance
     if not boosted or share.gain <= least or share.of_loss <= 0.0 or not sure:
         return Blended(whole)
     added[np.concatenate(helds)] += share.share * (g - f)

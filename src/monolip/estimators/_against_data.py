@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.estimators._freezing import without_forest
 from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._schema import table_like
@@ -54,20 +55,21 @@ def against_the_data(model: Any, X: Any, y: Any, weight: Any = None) -> Iterator
         target = class_target(codes, model.classes_, read_weights(weight, table.n_rows), None)
     else:
         target = number_target(y, model.loss, model.loss_parameter, weight, None, table.n_rows)
-    return contradicted(model._predictor, table, target, named_class(model, target.link.labels))
+    plain = without_forest(model.frozen_)
+    return contradicted(model._predictor, plain, table, target, named_class(model, target.link.labels))
 
 
 def contradicted(
-    predictor: Predictor, table: RawTable, target: Target, named: int = 1,
+    predictor: Predictor, network: FrozenNetwork, table: RawTable, target: Target, named: int = 1,
     outputs: Callable[[NDArray[np.int64]], FloatArray] | None = None,
 ) -> Iterator[str]:  # fmt: skip
     """A sentence for each promised numeric feature of a fitted network that ended flat although y moves the other way.
 
-    table, target: what it was fitted on. named: of two classes the one that promises were asked about. Nothing is
-    predicted unless a feature may be flat: mostly this takes no time. outputs: of rows by their numbers, where somebody
-    has a quicker way to them than the predictor.
+    predictor: of the whole model; network: without trees, which have no slopes, and leave over what goes against a
+    promise as the network does. table, target: what it was fitted on. named: of two classes the one that promises were
+    asked about. Nothing is predicted unless a feature may be flat: mostly this takes no time. outputs: of rows by their
+    numbers, where somebody has a quicker way to them than the predictor.
     """
-    network = predictor.network
     rows = _rows(table.n_rows, target.weight)
     if len(rows) < FEWEST or not np.isfinite(target.scale):
         return

@@ -78,7 +78,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.blended.whole.told):
             warnings.warn(words, stacklevel=3)
         predictor = Predictor(fitted.blended.whole.network)
-        for sentence in contradicted(predictor, table, target, named_class(self, classes), fitted.outputs):
+        named = named_class(self, classes)
+        for sentence in contradicted(predictor, fitted.network, table, target, named, fitted.outputs):
             warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
         if fitted.short_of_time and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)

@@ -19,7 +19,7 @@ from monolip.input_transform import InputTransform
 from monolip.output_link import OutputLink
 from monolip.slopes import SlopeBounds
 
-__all__ = ["freeze", "least_factor", "rescale", "with_forest"]
+__all__ = ["freeze", "least_factor", "rescale", "with_forest", "without_forest"]
 
 FloatArray = NDArray[np.float64]
 FOREST_BOX = (0.0, 64.0)  # of the weights of a forest's sum, which are 1 until somebody scales the network
@@ -62,6 +62,23 @@ def with_forest(network: FrozenNetwork, forest: FreeForest, factor: float = 1.0,
     )
     more = InputTransform(inputs.columns, forest)
     return replace(network, promise=bounds, members=members, inputs=more, raw_promise=raw)
+
+
+def without_forest(network: FrozenNetwork) -> FrozenNetwork:
+    """The network alone, under its promises of model columns; what trees read has none in raw units any more."""
+    inputs, box = network.inputs, network.bounds
+    if inputs is None or inputs.forest is None:
+        return network
+    bounds = SlopeBounds(box.lower[:-1], box.upper[:-1])
+    members = tuple(tuple(_seeing_one_less(trunk) for trunk in member) for member in network.members)
+    return replace(network, promise=bounds, members=members, inputs=InputTransform(inputs.columns))
+
+
+def _seeing_one_less(trunk: Trunk) -> Trunk:
+    """Of the same form, without the last input."""
+    form = trunk.form
+    assert isinstance(form, ConvexForm), "estimators train convex form"
+    return Trunk(ConvexForm((form.weights[0][:, :-1], *form.weights[1:]), form.biases, form.group_sizes), trunk.outputs)
 
 
 def _seeing_one_more(trunk: Trunk) -> Trunk:
