@@ -7,7 +7,15 @@ import pandas as pd
 import pytest
 
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _fitting
-from monolip.estimators._misfit import CELLS, Misfit, _quarter_of
+from monolip.estimators._misfit import (
+    CELLS,
+    MOST_OUTER,
+    MOST_PAIRS,
+    Misfit,
+    _number_of_contrasts,
+    _pairs,
+    _quarter_of,
+)
 from monolip.estimators._raw_column import RawColumn
 
 
@@ -147,3 +155,12 @@ def test_a_path_that_loses_at_once_goes_on_where_two_features_cross(rng, monkeyp
     monkeypatch.setattr(_fitting.Misfit, "is_noise", lambda _: False)
     longer = MonotonicRegressor(random_state=0).fit(X, X[:, 2] + rng.normal(size=200))
     assert sum(steps) < sum(entry["n_steps"] for entry in longer.history_)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9, 13, 14, 17])
+def test_as_many_contrasts_are_counted_as_are_looked_at(n):
+    """Each product of three is looked at three times, of two pairs twice, and once for every way to pair four."""
+    three = _pairs(n, 2 * n if n <= MOST_OUTER else n)[2]
+    first, second, apart = _pairs(n, n)
+    four = (apart[:, first] & apart[:, second]).sum() // 2 if n * (n - 1) // 2 <= MOST_PAIRS else 0
+    assert _number_of_contrasts(n) == max(1, three.sum() // 3 + four)

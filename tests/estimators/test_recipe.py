@@ -382,9 +382,9 @@ def test_scouts_that_lose_are_followed_where_features_cross(rng):
 def beaten_table(seed):
     """Classes of few rows and many features: cells of few rows look as if features crossed, and networks lose much."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(240, 13))
+    X = rng.normal(size=(240, 20))
     X[:, 6:] = (X[:, 6:] > 0.8).astype(float)
-    return X, rng.random(240) < 1 / (1 + np.exp(-2 * X[:, :6].sum(axis=1)))
+    return X, rng.random(240) < 1 / (1 + np.exp(-X[:, :6].sum(axis=1)))
 
 
 def test_scouts_that_lose_much_are_not_followed_where_features_hardly_cross(monkeypatch):
@@ -392,13 +392,13 @@ def test_scouts_that_lose_much_are_not_followed_where_features_hardly_cross(monk
     monkeypatch.setattr(Misfit, "is_noise", lambda _: False)
 
     def members_of(seed):
-        model = MonotonicClassifier(monotonic_cst=[1] * 3 + [0] * 10, random_state=seed).fit(*beaten_table(seed))
+        model = MonotonicClassifier(monotonic_cst=[1] * 3 + [0] * 17, random_state=seed).fit(*beaten_table(seed))
         assert all(len(trunk.form.weights) == 1 for member in model.frozen_.members for trunk in member)
         return {entry["member"] for entry in model.history_ if entry["n_steps"]}
 
-    assert [members_of(seed) for seed in (2, 3)] == [{0, 1}] * 2
+    assert [members_of(seed) for seed in (1, 2, 5)] == [{0, 1}] * 3
     monkeypatch.setattr(Misfit, "is_hardly_more", lambda _: False)
-    assert [members_of(seed) for seed in (2, 3)] == [{0, 1, 2, 3}] * 2
+    assert [members_of(seed) for seed in (1, 2, 5)] == [{0, 1, 2, 3}] * 3
 
 
 def test_scouts_that_lose_much_are_followed_where_the_start_explains_nothing(rng, monkeypatch):
@@ -408,6 +408,17 @@ def test_scouts_that_lose_much_are_followed_where_the_start_explains_nothing(rng
     X = rng.normal(size=(240, 13))
     model = MonotonicRegressor(random_state=0).fit(X, rng.normal(size=240))
     assert {entry["member"] for entry in model.history_ if entry["n_steps"]} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("seed", [7, 0, 2])
+def test_a_wave_beside_main_effects_is_found_although_scouts_lose_much(seed):
+    """Of five features a contrast of 4.7 standard deviations is no chance; of thirteen it may be."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(3200, 5))
+    rng.normal(size=5)
+    y = X[:, 0] - 0.8 * X[:, 1] + 2 * np.sin(2 * X[:, 2:].sum(axis=1)) + 0.1 * rng.normal(size=3200)
+    model = MonotonicRegressor(monotonic_cst=[1, -1, 0, 0, 0], random_state=seed).fit(X[:200], y[:200])
+    assert np.sqrt(np.mean((model.predict(X[200:]) - y[200:]) ** 2)) < 1.1
 
 
 def test_a_wave_of_many_features_is_not_taken_for_noise():

@@ -20,7 +20,6 @@ __all__ = ["CodedRows", "Effort", "boostings"]
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
 LOOKED_AT = 8192  # rows, at most, whose numbers say where codes begin
-FEWEST_CODES, ROWS_OF_A_CODE = 32, 8  # of a column: more codes of fewer rows take time, and find nothing
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,8 @@ class CodedRows:
 def _edges(numbers: FloatArray) -> FloatArray:
     """Numbers between some of these, which are sorted: fewer than there are codes, about as many of them to each."""
     change = np.flatnonzero(numbers[1:] > numbers[:-1]) + 1  # where another number begins
-    most = min(MOST_CODES, max(FEWEST_CODES, len(numbers) // ROWS_OF_A_CODE))
-    if len(change) >= most:
-        wanted = np.arange(1, most) * (len(numbers) / most)
+    if len(change) >= MOST_CODES:
+        wanted = np.arange(1, MOST_CODES) * (len(numbers) / MOST_CODES)
         change = change[np.unique(np.minimum(np.searchsorted(change, wanted), len(change) - 1))]
     return between(numbers[change - 1], numbers[change])
 

@@ -8,9 +8,9 @@
 
 A path ends in noise only where its start leaves nothing over that features explain (see _misfit). That is no proof of
 noise: waves of many features show in no quarter of them, and in a network only when it has found them, which takes
-some hundred steps. So many rows climb their first rungs in any case. Nor is losing much at once, but
-of 60 made tables that lost a thirtieth, with a start that explained a twentieth, one came back in a later rung, and
-features told of it beyond all doubt. Trees may still find something in the others, and take a quick look.
+some hundred steps. So many rows climb their first rungs in any case. Nor is losing much at once; but a
+start that explains a good part, and needed a penalty for it, is not beaten later by networks that lost much at first,
+unless features tell of more. Trees may still find something there, and take a quick look.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["earns_more", "ends_in_noise", "ends_with_scouts", "is_finished"]
 
 SCOUTS = 2  # members of few rows that climb the first rung before the others
-LOST, EXPLAINED = 0.03, 0.05  # parts of the loss: lost by them, and saved by the first one's start over a constant
+LOST, EXPLAINED = 0.03, 0.2  # parts of the loss: lost by them, and saved by the first one's start over a constant
+PENALISED = 10.0  # strength of its penalty, at least: there is noise about
 EARNS = 0.05  # part of the loss: a last rung that gains this much earns another one
 LITTLE, FEW_PARTS = 0.05, 8  # a path over many rows that gains less leaves one of so many parts of them out
 
@@ -45,7 +46,8 @@ def ends_with_scouts(recipe: Recipe) -> bool:
     if recipe.leaves_noise:
         return True
     lost = (after - before) / abs(before) if before else 0.0
-    recipe.beaten = lost > LOST and jury.explained(scouts[0]) > EXPLAINED and recipe.leaves_little
+    noisy = recipe.strength is not None and recipe.strength >= PENALISED
+    recipe.beaten = noisy and lost > LOST and jury.explained(scouts[0]) > EXPLAINED and recipe.leaves_little
     return recipe.beaten
 
 

@@ -42,7 +42,7 @@ MOST_PAIRS = 80  # that are crossed with pairs: those of 13 features
 TOLD = 6.0  # standard deviations of a pair whose features a network is tried with: few rows have odd cells
 CLEAR = 4.5  # standard deviations of one contrast
 SURE = 5.0  # standard deviations: there may be many features
-PLAIN, PLAIN_PAIR = 5.5, 10.0  # standard deviations of a contrast, and of a pair, that no chance explains
+PLAIN_PAIR, BEYOND = 7.5, 0.7  # standard deviations of a pair that no chance explains; beyond the largest of contrasts
 LEAST = 0.02  # of what the start leaves over: less is not worth finer bins
 
 
@@ -88,9 +88,12 @@ class Misfit:
 
     def is_hardly_more(self) -> bool:
         """Whether nothing explains it beyond all doubt, and there are no features to try again with (see `told`): of
-        many features and few rows, some look as if they explained something."""
-        doubt = self._is_looked_at and not (self._largest > PLAIN_PAIR or self._contrast > PLAIN)
-        return doubt and not self.told().any()
+        many features and few rows, some look as if they explained something. Of m contrasts of noise the largest is
+        about the root of 2 log m."""
+        if not self._is_looked_at or self._largest > PLAIN_PAIR or self.told().any():
+            return False
+        chance = math.sqrt(2.0 * math.log(_number_of_contrasts(len(self.table.columns))))
+        return not self._contrast > max(CLEAR, chance + BEYOND)
 
     @property
     def _is_looked_at(self) -> bool:
@@ -153,11 +156,17 @@ def _largest_contrast(codes: Codes, slope: Singles, spread: Singles) -> float:
         contrasts = np.concatenate([signs, outer - outer.mean(axis=1, keepdims=True)])
     first, second, apart = _pairs(n, len(contrasts))
     largest = _largest_product(contrasts, first, second, slope, spread, apart, four=False)
-    if largest > PLAIN or n * (n - 1) // 2 > MOST_PAIRS:
+    if n * (n - 1) // 2 > MOST_PAIRS:
         return largest
     first, second, apart = _pairs(n, n)
     four = apart[:, first] & apart[:, second]
     return max(largest, _largest_product(signs, first, second, slope, spread, four, four=True))
+
+
+def _number_of_contrasts(n: int) -> int:
+    """That `_largest_contrast` looks at, of n features: of three, and of four two by two."""
+    three = math.comb(n, 3) * (8 if n <= MOST_OUTER else 1)
+    return max(1, three + (3 * math.comb(n, 4) if n * (n - 1) // 2 <= MOST_PAIRS else 0))
 
 
 @lru_cache(maxsize=16)
