@@ -126,3 +126,19 @@ def test_a_wrong_sign_is_told_where_trees_read_the_feature(kind):
         right = kind(monotonic_cst=[1, -1, 0, 0, 0, 0, 0, 0], trees=True, random_state=seed).fit(X, y)
         assert not list(against_the_data(right, X, y))
     assert read >= 3
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_promises_are_looked_at_where_trees_read_other_features(sign):
+    """By a fit, and by who asks afterwards: both say the same."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(600, 3))
+    y = X[:, 0] + np.floor(60 * X[:, 1]) % 3
+    model = MonotonicRegressor(monotonic_cst=[sign, 0, 0], trees="free", random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert model.tree_features_ == ("x1", "x2")
+    told = list(against_the_data(model, X, y))
+    assert told == [str(warning.message) for warning in caught if warning.category is PromiseWarning]
+    assert sign < 0 or not told

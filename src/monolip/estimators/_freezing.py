@@ -65,13 +65,14 @@ def with_forest(network: FrozenNetwork, forest: FreeForest, factor: float = 1.0,
 
 
 def without_forest(network: FrozenNetwork) -> FrozenNetwork:
-    """The network alone, under its promises of model columns; what trees read has none in raw units any more."""
+    """The network alone, under its promises of model columns: in raw units those of what trees read are gone."""
     inputs, box = network.inputs, network.bounds
     if inputs is None or inputs.forest is None:
         return network
     bounds = SlopeBounds(box.lower[:-1], box.upper[:-1])
     members = tuple(tuple(_seeing_one_less(trunk) for trunk in member) for member in network.members)
-    return replace(network, promise=bounds, members=members, inputs=InputTransform(inputs.columns))
+    alone = InputTransform(inputs.columns)
+    return replace(network, promise=bounds, members=members, inputs=alone, raw_promise=None)
 
 
 def _seeing_one_less(trunk: Trunk) -> Trunk:
