@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numba
 import numpy as np
 import pytest
+from binned import problem
 
 from monolip.engine._emitter import BETA1, BETA2, EPSILON
 from monolip.engine._row_steps import slope_columns
 from monolip.engine._training_layout import BIAS_AT, BINS_AT, INPUT_AT, LANES, WIDTH
 from monolip.engine._updates import put_rates
-from monolip.engine.architecture import Architecture
-from monolip.engine.problem import Problem
 from monolip.engine.trainer import Trainer
 from monolip.engine.training_options import TrainingOptions
-
-MANY = (3, 1, 8, 40)  # bins of each feature
-
-
-def problem(counts=MANY, outputs=1, n=130, double=False, hidden=(32, 32), paper_form=False, low=-1.0, fan_in=16):
-    rng = np.random.default_rng(5)
-    columns, bins = [rng.normal(size=n)], []
-    for count in counts:
-        u = rng.normal(size=n)
-        edges = np.quantile(u, np.linspace(0.05, 0.95, count + 1))
-        bins.append((len(columns), len(columns) + count))
-        columns += [np.clip(u, a, b) - (a + b) / 2 for a, b in itertools.pairwise(edges)]
-    x = np.stack(columns, 1)
-    y = np.stack([np.sin(2 * x.sum(1) + k) for k in range(outputs)], 1)
-    lower, upper = np.full((outputs, x.shape[1]), low), np.full((outputs, x.shape[1]), 2.0)
-    upper[0, :3] = 1.5  # the first output has a trunk of its own
-    architecture = Architecture(hidden=hidden, fan_in=fan_in, paper_form=paper_form)
-    return Problem(x, y, lower, upper, architecture=architecture, bins=bins, double=double)
 
 
 class PlainSteps:
@@ -113,7 +92,7 @@ def test_a_step_is_the_step_of_numpy(settings, double):
 
 CASES = [
     {}, {"counts": ()}, {"outputs": 3, "hidden": (10, 4)}, {"paper_form": True, "fan_in": None, "hidden": (8,)},
-    {"hidden": (20, 12)},
+    {"hidden": (20, 12)}, {"counts": (90, 30)}, {"counts": (500, 60), "outputs": 2},
 ]  # fmt: skip
 
 

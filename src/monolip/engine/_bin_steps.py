@@ -137,11 +137,11 @@ def tabulate_bins(typingctx, w, at, step, stride, first, ends, table, base):  # 
 
 @intrinsic
 def step_bins(  # type: ignore[no-untyped-def]
-    typingctx, w, m, v, lower, upper, g, average, at, step, stride, first, ends, table, base, sums, h_at, means, moved
+    typingctx, w, m, v, lower, upper, g, average, at, step, stride, first, ends, table, base, sums, units, means, moved
 ):
     """All slopes in bins step, and `tabulate_bins` of the new ones; moved = (change of w) . means.
 
-    g from `at` on, and sums (of d): (bins, stride); both become zero. g from h_at on: h, (stride,).
+    g from `at` on, and sums (of d): (bins, stride); both become zero. units: h, (stride,).
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -149,7 +149,7 @@ def step_bins(  # type: ignore[no-untyped-def]
         zero = ir.Constant(e.index, 0)
         sums, h_data, means, moved = (
             data_at(context, builder, kinds[i], args[i], at)
-            for i, at in ((14, zero), (5, args[15]), (16, zero), (17, zero))
+            for i, at in ((14, zero), (15, zero), (16, zero), (17, zero))
         )
         above, change, h = e.cells(), e.cells(), e.cells()
 
@@ -182,4 +182,4 @@ def step_bins(  # type: ignore[no-untyped-def]
 
     i = types.intp
     arrays, out = (w, m, v, lower, upper, g, average), (first, ends, table, base)
-    return types.void(*arrays, i, step, i, *out, sums, i, means, moved), codegen
+    return types.void(*arrays, i, step, i, *out, sums, units, means, moved), codegen

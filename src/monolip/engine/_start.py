@@ -82,7 +82,7 @@ def new_state(
     scratch = _scratch(layout, data, (width + PAD) * LANES)
     arrays = _arena(
         params.dtype, **dict.fromkeys(own, size), raw=size if signed else 0, means=width + PAD, **scratch, step=PAD,
-        bin_means=n_bins, moved=stride,
+        bin_means=n_bins, moved=stride, unit_sums=stride,
     )  # fmt: skip
     for name in ("table", "bin_sums"):  # apart from the slopes as the other arrays are, see `_arena`
         arrays[name] = arrays[name][layout.layers[0, BINS_AT] :][: n_bins * stride]
@@ -96,7 +96,7 @@ def new_state(
     stepped = Stepped(**{name: arrays[name] for name in Stepped._fields})
     lanes = _lanes(arrays)
     random = np.array([(2 * seed + 1) * 0x9E3779B97F4A7C15 % 2**64], np.uint64)
-    return State(stepped, lanes, arrays["average"], index.copy(), random, np.array([0, len(index), run], np.int64))
+    return State(stepped, lanes, arrays["average"], index.copy(), random, np.array([0, len(index), run, 0], np.int64))
 
 
 def new_lanes(layout: TrainingLayout, data: Data) -> Lanes:

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AHEAD", "Data", "Lanes", "State", "Stepped"]
+__all__ = ["AHEAD", "GATHERED", "Data", "Lanes", "State", "Stepped"]
 
 FloatArray = NDArray[Any]
+GATHERED = 3  # in State.clock
 AHEAD = 64  # rows known beyond the block, for prefetching: the next block
 
 
@@ -43,7 +44,8 @@ class Stepped(NamedTuple):
     upper: FloatArray
     means: FloatArray
     bin_means: FloatArray  # of the columns that are bins
-    bin_sums: FloatArray  # gradient of the bins' table, (bins * stride), see _bin_steps; zero between steps
+    bin_sums: FloatArray  # gradient of the bins' table, (bins * stride), see _bin_steps; zero after each
+    unit_sums: FloatArray  # gradient of the first layer's outputs since bins stepped last, see _bin_turns
     moved: FloatArray  # how far the bins' steps move each unit's mean
     step: FloatArray  # constants of the step being done, see _row_steps
 
@@ -75,4 +77,4 @@ class State(NamedTuple):
     average: FloatArray  # exponential average of params; stays in every convex set
     order: NDArray[np.int32]  # the epoch's order of rows
     random: NDArray[np.uint64]
-    clock: NDArray[np.int64]  # steps done, place in the epoch, rows that stay together in every epoch
+    clock: NDArray[np.int64]  # steps done, place in the epoch, rows that stay together in every epoch, GATHERED batches

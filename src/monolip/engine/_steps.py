@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine._batches import block_forward, next_rows
-from monolip.engine._bin_steps import step_bins, tabulate_bins
+from monolip.engine._bin_steps import tabulate_bins
+from monolip.engine._bin_turns import gather_units, step_gathered, turn_length
 from monolip.engine._compile import compiled
 from monolip.engine._emitter import BETA1, BETA2, EPSILON, SHARE
 from monolip.engine._gradient import backward, collect_bins, update_means
 from monolip.engine._layer_step import step_biases, step_weights
 from monolip.engine._pointers import call_gradient, call_value
-from monolip.engine._state import Data, Lanes, State
+from monolip.engine._state import GATHERED, Data, Lanes, State
 from monolip.engine._training_layout import BIAS_AT, BIN_STRIDE, BINS_AT, LANES, OUTPUT_AT, WIDTH
 from monolip.engine._updates import put_rates
 
@@ -64,15 +65,18 @@ def run_steps(
     out_at = layers[-1, OUTPUT_AT] * LANES
     outputs = lanes.acts[out_at : out_at + lanes.weight.size]
     bins_at, bins_end = layers[0, BINS_AT], layers[0, BIAS_AT]
-    one, last = h.dtype.type(1), layers.shape[0] - 1
+    one, last, turn = h.dtype.type(1), layers.shape[0] - 1, turn_length(data.bin_ends.shape[1])
     log1, log2, log7 = math.log(h[4]), math.log(h[5]), math.log(h[7])  # exp(t log b) costs a fraction of b ** t
     own.step[BETA1], own.step[BETA2], own.step[EPSILON] = h[4], h[5], h[6]
-    clear(own.gradient, bins_at, bins_end)
-    clear(own.bin_sums, 0, own.bin_sums.size)
+    if state.clock[GATHERED] == 0 or not learn:  # else bins have not stepped yet by what they got
+        clear(own.gradient, bins_at, bins_end)
+        clear(own.bin_sums, 0, own.bin_sums.size)
+        clear(own.unit_sums, 0, own.unit_sums.size)
+        state.clock[GATHERED] = 0
     make_table(data, layers, own.params, lanes)
     for _ in range(steps):
         t = state.clock[0]
-        clear(own.gradient, 0, bins_at)  # that of bins becomes zero when they step
+        clear(own.gradient, 0, bins_at)  # that of bins becomes zero when they step, see _bin_turns
         clear(own.gradient, bins_end, own.gradient.size)
         for start in range(0, batch_size, LANES):
             count = min(LANES, batch_size - start)
@@ -95,13 +99,9 @@ def run_steps(
             put_rates(own.step, rate * schedule[t], h[8], fix1, fix2)
             step_weights(k, layers, blocks, own, lanes.spare)
             if k == 0 and bins_end > bins_at:
-                step_bins(
-                    own.params, own.first_moment, own.second_moment, own.lower, own.upper, own.gradient, state.average,
-                    bins_at, own.step, layers[0, BIN_STRIDE], data.first_bins, data.bin_ends, lanes.table, lanes.base,
-                    own.bin_sums, bins_end, own.bin_means, own.moved,
-                )  # fmt: skip
-                for r in range(layers[0, WIDTH]):
-                    own.params[bins_end + r] -= own.moved[r]
+                gather_units(layers, state)
+                if state.clock[GATHERED] == turn or t + 1 == schedule.size:
+                    step_gathered(data, layers, state, h, rate * schedule[t], fix1, fix2)
             step_biases(k, layers, own, h[3] * schedule[t])
         if h[7] > 0:
             follow(own.params, state.average, 0, bins_at, own.step[SHARE])  # that of bins follows when they step
