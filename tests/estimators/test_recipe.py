@@ -396,7 +396,7 @@ def test_scouts_that_lose_much_are_not_followed_where_features_hardly_cross(monk
         assert all(len(trunk.form.weights) == 1 for member in model.frozen_.members for trunk in member)
         return {entry["member"] for entry in model.history_ if entry["n_steps"]}
 
-    assert [members_of(seed) for seed in (1, 2, 5)] == [{0, 1}] * 3
+    assert [members_of(seed) for seed in (1, 2, 5)] == [{0}, {0, 1}, {0, 1}]  # one is enough if it loses clearly
     monkeypatch.setattr(Misfit, "is_hardly_more", lambda _: False)
     assert [members_of(seed) for seed in (1, 2, 5)] == [{0, 1, 2, 3}] * 3
 

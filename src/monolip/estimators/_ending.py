@@ -1,7 +1,8 @@
 """How a path ends: early in noise, later than planned, and with all rows or without.
 
-    scouts    two members of few rows climb the first rung alone; where they lose by it, nobody else need try: in noise,
-              and where they lose much although their start had explained something
+    scouts    two members of few rows climb the first rung one after the other; where they lose by it, nobody else need
+              try: in noise, and where they lose much although their start had explained something. Where the first one
+              loses clearly, it is enough
     noise     few rows that lose by their first rung end there
     more      a path of few rows whose last rung still gains much earns another one
     finish    all rows are trained on in the end, but not where many rows gained little
@@ -15,9 +16,11 @@ unless features tell of more. Trees may still find something there, and take a q
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from monolip.estimators._climber import Climber
     from monolip.estimators._recipe import Recipe
 
 __all__ = ["earns_more", "ends_in_noise", "ends_with_scouts", "is_finished"]
@@ -31,23 +34,33 @@ LITTLE, FEW_PARTS = 0.05, 8  # a path over many rows that gains less leaves one 
 
 def ends_with_scouts(recipe: Recipe) -> bool:
     """Whether two members of few rows lose by the first rung, and all there is over is noise, or they lose much and it
-    is hardly more: nobody else tries."""
+    is hardly more: nobody else tries. Nor does the second where the first one loses by LOST more than that."""
     if recipe.folds is None or recipe.has_many_rows or len(recipe.probes) < 2 * SCOUTS:
         return False
-    jury, scouts = recipe.jury, recipe.probes[:SCOUTS]
-    if jury.quiet or not jury.anchored:
+    if recipe.jury.quiet or not recipe.jury.anchored:
         return False
-    recipe.train(scouts, 0, recipe.probes)
-    if recipe.coach.is_out_of_time(wanted=True):
-        return True
-    before, after = (sum(jury.loss_of(scout, rung) for scout in scouts) for rung in (0, 1))
-    if after <= before:
-        return False
+    for number, more in enumerate((LOST, 0.0)):
+        recipe.train(recipe.probes[number : number + 1], 0, recipe.probes)
+        if recipe.coach.is_out_of_time(wanted=True):
+            return True
+        lost = _lost(recipe, recipe.probes[: number + 1]) - more
+        if lost > 0.0 and _is_over(recipe, lost):
+            return True
+    return False
+
+
+def _lost(recipe: Recipe, scouts: Sequence[Climber]) -> float:
+    """Part of the loss, by the first rung."""
+    before, after = (sum(recipe.jury.loss_of(scout, rung) for scout in scouts) for rung in (0, 1))
+    return (after - before) / abs(before) if before else float(after > 0)
+
+
+def _is_over(recipe: Recipe, lost: float) -> bool:
     if recipe.leaves_noise:
         return True
-    lost = (after - before) / abs(before) if before else 0.0
     noisy = recipe.strength is not None and recipe.strength >= PENALISED
-    recipe.beaten = noisy and lost > LOST and jury.explained(scouts[0]) > EXPLAINED and recipe.leaves_little
+    explains = noisy and lost > LOST and recipe.jury.explained(recipe.probes[0]) > EXPLAINED
+    recipe.beaten = explains and recipe.leaves_little
     return recipe.beaten
 
 
