@@ -61,7 +61,7 @@ class AdditiveFit:
         if self.loss not in CURVED:
             yield from self._least_squares(np.array(strengths), penalty)
             return
-        self.constants = np.array([self._first_constant(mine) for mine in self.learns])
+        self.constants = self._first_constants()
         self.reach = np.maximum(self.x.max(axis=1), -self.x.min(axis=1)).astype(np.float64)
         first = max(STRONGEST, strengths[0])
         for _ in range(FIRST_STEPS):
@@ -127,15 +127,13 @@ class AdditiveFit:
         """(starts, n)."""
         return np.asarray(slopes.astype(self.x.dtype) @ self.x, np.float64) + constants[:, None]
 
-    def _first_constant(self, mine: NDArray[np.bool_]) -> float:
-        weight, offset = self.weight[mine], self.offset[mine]
-        mean = _mean(self.y[mine], weight)
+    def _first_constants(self) -> FloatArray:
+        """(starts,), about right: log-odds or logs of means. Rows that a start leaves out weigh nothing."""
+        weights, offset = self.normal.weights, self.offset
+        total = weights.sum(axis=1)
+        mean = weights @ self.y / total
         if self.loss == "logistic":
-            mean = min(max(mean, 1e-3), 1.0 - 1e-3)
-            return float(np.log(mean / (1.0 - mean)) - offset.mean())
-        return float(np.log(max(mean, 1e-6) / _mean(np.exp(within_reach(offset)), weight)))
-
-
-def _mean(values: FloatArray, weight: FloatArray) -> float:
-    """With the bits of np.average, and without what it costs a small array."""
-    return float(np.add.reduce(values * weight) / np.add.reduce(weight))
+            mean = np.minimum(np.maximum(mean, 1e-3), 1.0 - 1e-3)
+            return np.asarray(np.log(mean / (1.0 - mean)) - self.learns @ offset / self.learns.sum(axis=1))
+        known = weights @ np.exp(within_reach(offset)) / total
+        return np.asarray(np.log(np.maximum(mean, 1e-6) / known))

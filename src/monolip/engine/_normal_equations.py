@@ -56,7 +56,7 @@ class NormalEquations:
         self._put(every[alike])
         for s in every[~alike]:
             self._weigh(every[s : s + 1], f, slope, curve[s])
-            self._put(every[s : s + 1])
+            self._put(every[s : s + 1], alone=True)
 
     def _weigh(self, some: Starts, f: FloatArray, slope: FloatArray, curve: FloatArray) -> None:
         """Columns around their means, times roots of weights times curve, (n,)."""
@@ -70,9 +70,17 @@ class NormalEquations:
         parts = np.empty((2, self.x.shape[1]), self.x.dtype)
         return bool(is_alike(self.scaled, self.weights[s], curve[s], curve[0], parts))
 
-    def _put(self, some: Starts) -> None:
+    def _put(self, some: Starts, alone: bool = False) -> None:
+        """alone: columns are weighed for one start, and what others learn from weighs nothing."""
         sides = self._sides[:, some] if len(some) < len(self.learns) else self._sides
         sums = np.asarray(sides.reshape(2 * len(some), -1) @ self.scaled.T, np.float64).reshape(2, len(some), -1)
+        if alone:
+            np.matmul(self.scaled, self.scaled.T, out=self.gram[some[0]])
+        else:
+            self._put_gram(some)
+        centre(self.gram, some, sums, self._total, self._common, self.moment, self.mean)
+
+    def _put_gram(self, some: Starts) -> None:
         for rows, product in zip(self.blocks, self._products, strict=True):
             part = self.scaled[:, rows]
             np.matmul(part, part.T, out=product)
@@ -81,4 +89,3 @@ class NormalEquations:
             self.gram[some] = (self._mine[some] @ flat).reshape(len(some), *self.gram.shape[1:])
         else:
             np.matmul(self._mine, flat, out=self.gram.reshape(len(some), -1))
-        centre(self.gram, some, sums, self._total, self._common, self.moment, self.mean)
