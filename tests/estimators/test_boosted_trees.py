@@ -409,5 +409,5 @@ def test_codes_are_in_order_and_trees_ask_for_numbers_between(n_values, rng):
 
 @pytest.mark.parametrize("numbers", [[-1.7e308, 1.7e308], [0.0, 5e-324], [1.0, np.nextafter(1.0, 2.0)]])
 def test_edges_part_numbers_that_have_none_between(numbers):
-    (edge,) = _edges(np.array(numbers))
+    ((edge,),) = _edges(np.array(numbers)[:, None])
     assert numbers[0] < edge <= numbers[1]

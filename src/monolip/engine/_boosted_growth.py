@@ -88,8 +88,9 @@ def _fill(
     size: int,
 ) -> None:
     at = slot * size
-    for i in range(at, at + SIZE * n_used):
-        sums[i] = 0.0
+    mine = sums[at : at + SIZE * n_used]  # a slice: places that count from 0 need no look at their sign
+    for i in range(mine.size):
+        mine[i] = 0.0
     add_by_code(sums, at, codes, width, rows, a, b, used, n_used, slopes)
 
 
@@ -153,8 +154,9 @@ def _split(
 def _part(codes: Codes, width: int, j: int, code: int, rows: Any, first: int, end: int, spare: Any) -> int:
     """Rows below the code come first, in their order; where the others begin."""
     at: int = part_rows(codes, width, j, code, rows, first, end, spare)
-    for i in range(end - at):
-        rows[at + i] = spare[i]
+    others = rows[at:end]
+    for i in range(others.size):
+        others[i] = spare[i]
     return at
 
 

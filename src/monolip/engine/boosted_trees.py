@@ -12,6 +12,8 @@ held out say how many trees are worth having.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,12 +44,29 @@ class Pace(NamedTuple):
     patience: int
 
 
-class Boosted(NamedTuple):
-    """trees: their sum is learned; thresholds are codes, a constant is part of the first. outputs: (n,) the sum at all
-    rows."""
+@dataclass(frozen=True, eq=False)
+class Boosted:
+    """nodes: (trees, most, 3), feature, threshold and child; values: (trees, most); sizes: nodes of each tree.
 
-    trees: list[Tree]
+    start: a constant, part of the first tree. outputs: (n,) the sum of all at all rows.
+    """
+
+    nodes: NDArray[np.int32]
+    values: FloatArray
+    sizes: list[int]
+    start: float
     outputs: FloatArray
+
+    @cached_property
+    def trees(self) -> list[Tree]:
+        """Their sum is learned; thresholds are codes. Made for who wants them: mostly outputs are enough."""
+        trees = [self._tree(t, size) for t, size in enumerate(self.sizes)]
+        trees[0].value[trees[0].feature < 0] += self.start
+        return trees
+
+    def _tree(self, t: int, size: int) -> Tree:
+        feature, threshold, child = self.nodes[t, :size].T
+        return Tree(feature, threshold, child, self.values[t, :size].copy())
 
 
 def boost(
@@ -76,15 +95,9 @@ def boost(
     )  # fmt: skip
     if count == 0:
         return None
-    trees = [_tree(nodes[t, :size], values[t, :size]) for t, size in enumerate(sizes[:count].tolist())]
-    if len(trees[0].feature) == 1:  # no split gains anything; the next tree would find no more
+    if sizes[0] == 1:  # no split gains anything; the next tree would find no more
         return None
-    trees[0].value[trees[0].feature < 0] += start
-    return Boosted(trees, best_f)
-
-
-def _tree(nodes: NDArray[np.int32], values: FloatArray) -> Tree:
-    return Tree(nodes[:, 0], nodes[:, 1], nodes[:, 2], values)
+    return Boosted(nodes[:count], values[:count], sizes[:count].tolist(), start, best_f)
 
 
 class _Room(NamedTuple):

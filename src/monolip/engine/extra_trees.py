@@ -22,6 +22,7 @@ __all__ = ["Tree", "grow_tree", "grow_trees", "next_random", "sum_of_trees"]
 
 FloatArray = NDArray[np.float64]
 Ranks = NDArray[np.int32]
+FEW_NUMBERS = 2**16  # of the rows of a tree: it is grown before another thread would be ready
 DEEPEST = 1024  # steps down a tree; twenty or thirty are usual, and runtimes have a stack to lose
 
 
@@ -46,7 +47,7 @@ def grow_trees(
         part = np.random.default_rng(seed).choice(len(x), most_rows, replace=False)
         return grow_tree(x[part], y[part], weight[part], seed, min_leaf)
 
-    if n_threads == 1 or len(seeds) == 1:
+    if n_threads == 1 or len(seeds) == 1 or min(len(x), most_rows) * x.shape[1] < FEW_NUMBERS:
         return [one(seed) for seed in seeds]
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(one, seeds))

@@ -21,7 +21,7 @@ __all__ = ["Share", "share_of"]
 
 FloatArray = NDArray[np.float64]
 EXPECTED, SPREAD, MOST = 0.3, 0.2, 0.8
-STEPS = 8
+STEPS, CLOSE = 8, 1e-9  # of Newton, at most, and the last one's length
 
 
 class Share(NamedTuple):
@@ -74,5 +74,7 @@ def _of_class(left: Leftover, f: FloatArray, d: FloatArray) -> tuple[float, floa
         slope, curve = left.weight * (p - left.y) * d, float((left.weight * p * (1.0 - p) * d * d).sum())
         if not curve > 0.0:
             return 0.0, np.inf
-        share = float(np.clip(share - slope.sum() / curve, -1.0, 2.0))
+        last, share = share, min(max(share - float(slope.sum()) / curve, -1.0), 2.0)
+        if abs(share - last) <= CLOSE:
+            break
     return share, float(np.linalg.norm(left.of_groups(slope))) / curve

@@ -19,6 +19,7 @@ __all__ = ["CodedRows", "Effort", "boostings"]
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
+FEW_NUMBERS = 2**12  # of a table: a boosting is done before another thread would be ready
 LOOKED_AT = 8192  # rows, at most, whose numbers say where codes begin
 
 
@@ -39,14 +40,12 @@ class CodedRows:
 
     def __init__(self, columns: FreeColumns, directions: NDArray[np.int64]) -> None:
         self.columns, self.directions = columns, directions.astype(np.int8)
-        self._edges: list[FloatArray] = []
-        self.codes = np.empty(columns.numbers.shape, np.uint8)
         n = len(columns.numbers)
         some = slice(None) if n <= LOOKED_AT else np.random.default_rng(0).choice(n, LOOKED_AT, replace=False)
-        for j, numbers in enumerate(columns.numbers.T):
-            edges = _edges(np.sort(numbers[some]))
-            self.codes[:, j] = np.searchsorted(edges, numbers, side="right")
-            self._edges.append(edges)
+        self._edges = _edges(np.sort(columns.numbers[some], axis=0))
+        self.codes = np.empty(columns.numbers.shape, np.uint8)
+        for j, (edges, numbers) in enumerate(zip(self._edges, columns.numbers.T, strict=True)):
+            self.codes[:, j] = edges.searchsorted(numbers, side="right")
 
     def forest(self, boosted: Sequence[Boosted], factor: float) -> FreeForest:
         """The mean of these sums of trees, times a factor."""
@@ -58,13 +57,19 @@ class CodedRows:
         return planted(self.columns, trees, np.concatenate(lower), starts, factor / len(boosted))
 
 
-def _edges(numbers: FloatArray) -> FloatArray:
-    """Numbers between some of these, which are sorted: fewer than there are codes, about as many of them to each."""
-    change = np.flatnonzero(numbers[1:] > numbers[:-1]) + 1  # where another number begins
-    if len(change) >= MOST_CODES:
-        wanted = np.arange(1, MOST_CODES) * (len(numbers) / MOST_CODES)
-        change = change[np.unique(np.minimum(np.searchsorted(change, wanted), len(change) - 1))]
-    return between(numbers[change - 1], numbers[change])
+def _edges(numbers: FloatArray) -> list[FloatArray]:
+    """Of every column numbers between some of these, which are sorted: fewer than there are codes, about as many of
+    them to each."""
+    n, changes = len(numbers), []
+    for another in (numbers[1:] > numbers[:-1]).T:
+        change = another.nonzero()[0] + 1  # where another number begins
+        if len(change) >= MOST_CODES:
+            wanted = np.arange(1, MOST_CODES) * (n / MOST_CODES)
+            change = change[np.unique(np.minimum(change.searchsorted(wanted), len(change) - 1))]
+        changes.append(change)
+    sizes = list(map(len, changes))
+    at, column = np.concatenate(changes), np.arange(len(sizes)).repeat(sizes)
+    return np.split(between(numbers[at - 1, column], numbers[at, column]), np.cumsum(sizes)[:-1])
 
 
 def boostings(
@@ -84,7 +89,7 @@ def boostings(
         held = parts[k].astype(np.int32)
         return boost(coded.codes, left.y, weight, held, coded.directions, left.is_class, pace, seeds[k])
 
-    if n_threads == 1 or len(parts) == 1:
+    if n_threads == 1 or len(parts) == 1 or coded.codes.size < FEW_NUMBERS:
         yield from map(one, range(len(parts)))
         return
     with ThreadPoolExecutor(n_threads) as pool:

@@ -96,13 +96,23 @@ def run_jobs(
     turns = [-(-left // max(1, n_threads)) for left in range(len(jobs), 0, -1)]
     if n_threads <= 1:
         return list(map(work, jobs, turns))
-    with ThreadPoolExecutor(n_threads) as pool:
+    own: dict[int, TrainingResult] = {}
+    with ThreadPoolExecutor(n_threads - 1) as pool:  # this thread trains as well: one less has to find a core
         futures = [pool.submit(work, job, turn) for job, turn in zip(jobs, turns, strict=True)]
+
+        def result(k: int) -> TrainingResult:
+            if k not in own and futures[k].cancelled():
+                own[k] = work(jobs[k], turns[k])
+            return own[k] if k in own else futures[k].result()
+
         try:
-            return [future.result() for future in futures]
+            for k, future in enumerate(futures):
+                if future.cancel():  # nobody has begun it
+                    own[k] = work(jobs[k], turns[k])
+            return [result(k) for k in range(len(jobs))]
         except KeyboardInterrupt:  # it came to this thread, and no training knows
             stop.set()
-            results = [future.result() for future in futures]
+            results = [result(k) for k in range(len(jobs))]
             return [replace(results[0], stopped="interrupted"), *results[1:]]
         except BaseException:
             stop.set()
