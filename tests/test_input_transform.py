@@ -94,8 +94,10 @@ def test_raw_slopes_are_the_exact_extremes_over_units_and_pieces_rounded_outward
         assert Fraction(np.nextafter(high, -np.inf)) < max(sums) <= Fraction(high)
 
 
+@pytest.mark.parametrize("few", [0, 2**16])  # tables one by one, and all of them at once
 @pytest.mark.parametrize("scale", [1e-300, 1e-9, 1.0, 1e9, 1e300])
-def test_surrounding_slopes_hold_the_exact_ones_and_keep_zeros(rng, scale):
+def test_surrounding_slopes_hold_the_exact_ones_and_keep_zeros(rng, scale, few, monkeypatch):
+    monkeypatch.setattr("monolip.raw_slopes.FEW_PRODUCTS", few)
     inputs = network(rng).inputs
     for sign in (-1, 0, 1):
         rows = rng.normal(size=(6, inputs.n_model)) * scale * rng.choice([0.0, 1.0], (6, inputs.n_model))

@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+FEW_PRODUCTS = 2**16
 _TINIEST = 2.0**-1073  # what a slope below the smallest normal float may be off by
 
 
@@ -91,21 +92,9 @@ def surrounding_slopes(
     """
     if not features:
         return []
-    tables, starts, sizes = [inputs.tables_of(i).slopes for i in features], inputs.starts.tolist(), np.abs(rows)
-    ends = [0, *accumulate(len(rows) * len(slopes) for slopes in tables)]
-    sums, errors, tiny = np.empty(ends[-1]), np.empty(ends[-1]), np.empty((len(tables), len(rows)))
+    tables, starts = [inputs.tables_of(i).slopes for i in features], inputs.starts.tolist()
     with np.errstate(over="ignore", invalid="ignore"):
-        for at, slopes in enumerate(tables):
-            columns = slice(starts[features[at]], starts[features[at]] + slopes.shape[1])
-            mine, shape = slice(ends[at], ends[at + 1]), (len(rows), len(slopes))
-            np.matmul(rows[:, columns], slopes.T, out=sums[mine].reshape(shape))
-            np.matmul(sizes[:, columns], slopes.T, out=errors[mine].reshape(shape))
-            np.add.reduce(sizes[:, columns], axis=1, out=tiny[at])
-        errors *= margin  # rounding of the sums, far below the margin, included
-        errors += (tiny.ravel() * _TINIEST).repeat(np.repeat([len(slopes) for slopes in tables], len(rows)))
-        errors += 2.0**-1000
-        lows = np.minimum.reduceat(sums - errors, ends[:-1]).tolist()
-        highs = np.maximum.reduceat(sums + errors, ends[:-1]).tolist()
+        lows, highs = _surrounding(rows, tables, [starts[i] for i in features], margin)
     least, most, found = np.minimum.reduce(rows).tolist(), np.maximum.reduce(rows).tolist(), []
     for i, slopes, low, high in zip(features, tables, lows, highs, strict=True):
         if math.isfinite(low) and math.isfinite(high):
@@ -115,6 +104,30 @@ def surrounding_slopes(
         else:
             found.append(extreme_slopes(inputs, i, rows))
     return found
+
+
+def _surrounding(
+    rows: FloatArray, tables: Sequence[FloatArray], starts: Sequence[int], margin: float
+) -> tuple[list[float], list[float]]:
+    """Ends of each table's interval, zeros not yet looked at. starts: its first column in rows."""
+    ends, sizes = [0, *accumulate(map(len, tables))], np.abs(rows)
+    columns = [slice(start, start + slopes.shape[1]) for start, slopes in zip(starts, tables, strict=True)]
+    # products of all tables at once take less time than those of each; but 0 times infinity is of no use to anybody
+    if ends[-1] * rows.size <= FEW_PRODUCTS and np.isfinite(rows).all():
+        every = np.zeros((ends[-1], rows.shape[1]))
+        for first, end, mine, slopes in zip(ends, ends[1:], columns, tables, strict=False):
+            every[first:end, mine] = slopes
+        sums, errors = every @ rows.T, every @ sizes.T
+    else:
+        sums, errors = np.empty((2, ends[-1], len(rows)))
+        for first, end, mine, slopes in zip(ends, ends[1:], columns, tables, strict=False):
+            np.matmul(slopes, rows[:, mine].T, out=sums[first:end])
+            np.matmul(slopes, sizes[:, mine].T, out=errors[first:end])
+    errors *= margin  # rounding of the sums, far below the margin, included
+    errors += float(np.maximum.reduce(_of_tiny(sizes), axis=None)) + 2.0**-1000
+    lows = np.minimum.reduceat(np.minimum.reduce(sums - errors, axis=1), ends[:-1])
+    highs = np.maximum.reduceat(np.maximum.reduce(sums + errors, axis=1), ends[:-1])
+    return lows.tolist(), highs.tolist()
 
 
 def surrounding_raw_slopes(network: FrozenNetwork, k: int) -> tuple[tuple[float, float], ...]:
