@@ -28,23 +28,24 @@ __all__ = ["earns_more", "ends_in_noise", "ends_with_scouts", "is_finished"]
 SCOUTS = 2  # members of few rows that climb the first rung before the others
 LOST, EXPLAINED = 0.03, 0.2  # parts of the loss: lost by them, and saved by the first one's start over a constant
 PENALISED = 10.0  # strength of its penalty, at least: there is noise about
+ALONE = 0.01  # part of the loss: a first scout that loses more needs no second one
 EARNS = 0.05  # part of the loss: a last rung that gains this much earns another one
 LITTLE, FEW_PARTS = 0.05, 8  # a path over many rows that gains less leaves one of so many parts of them out
 
 
 def ends_with_scouts(recipe: Recipe) -> bool:
     """Whether two members of few rows lose by the first rung, and all there is over is noise, or they lose much and it
-    is hardly more: nobody else tries. Nor does the second where the first one loses by LOST more than that."""
+    is hardly more: nobody else tries. Nor does the second where the first one loses more than ALONE."""
     if recipe.folds is None or recipe.has_many_rows or len(recipe.probes) < 2 * SCOUTS:
         return False
     if recipe.jury.quiet or not recipe.jury.anchored:
         return False
-    for number, more in enumerate((LOST, 0.0)):
+    for number, more in enumerate((ALONE, 0.0)):
         recipe.train(recipe.probes[number : number + 1], 0, recipe.probes)
         if recipe.coach.is_out_of_time(wanted=True):
             return True
-        lost = _lost(recipe, recipe.probes[: number + 1]) - more
-        if lost > 0.0 and _is_over(recipe, lost):
+        lost = _lost(recipe, recipe.probes[: number + 1])
+        if lost > more and _is_over(recipe, lost):
             return True
     return False
 

@@ -19,7 +19,7 @@ from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._coach import Coach
 from monolip.estimators._facts import staying_members
-from monolip.estimators._freezing import freeze
+from monolip.estimators._freezing import averaged, freeze
 from monolip.estimators._groups import deal_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._joining import followers
@@ -147,7 +147,7 @@ def _outputs(
 
     def evaluate(rows: NDArray[np.int64]) -> NDArray[np.float64]:
         judged = JudgedRows(problem, rows)
-        mean = np.asarray(np.mean([judged.outputs(network) for network in arrays], axis=0, dtype=np.float64))
+        mean = np.asarray(np.mean([judged.outputs(network) for network in averaged(arrays)], axis=0, dtype=np.float64))
         f = target.scale * mean[np.argsort(problem.rows_kept(judged.places))] + target.shift
         return np.asarray(f if target.offset is None else f - target.offset[rows][:, None])
 

@@ -19,7 +19,7 @@ from monolip.input_transform import InputTransform
 from monolip.output_link import OutputLink
 from monolip.slopes import SlopeBounds
 
-__all__ = ["freeze", "least_factor", "rescale", "with_forest", "without_forest"]
+__all__ = ["averaged", "freeze", "least_factor", "rescale", "with_forest", "without_forest"]
 
 FloatArray = NDArray[np.float64]
 FOREST_BOX = (0.0, 64.0)  # of the weights of a forest's sum, which are 1 until somebody scales the network
@@ -31,11 +31,11 @@ def freeze(
 ) -> FrozenNetwork:  # fmt: skip
     """One member per network, equally weighted; one for all where they are linear. model: slope boxes of model columns
     in output units."""
-    members = [_member(network, model, scale, shift) for network in _averaged(networks)]
+    members = [_member(network, model, scale, shift) for network in averaged(networks)]
     return FrozenNetwork(model, tuple(members), inputs=inputs, raw_promise=raw, link=link)
 
 
-def _averaged(networks: Sequence[NetworkArrays]) -> Sequence[NetworkArrays]:
+def averaged(networks: Sequence[NetworkArrays]) -> Sequence[NetworkArrays]:
     """The average of linear functions is one, with slopes in the same intervals, and takes a part of their time."""
     if len(networks) < 2 or any(len(network.weights) > 1 or network.center is not None for network in networks):
         return networks

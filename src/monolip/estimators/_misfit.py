@@ -75,7 +75,7 @@ class Misfit:
 
     def _bends(self, x: FloatArray, firsts: NDArray[np.int64]) -> bool:
         """firsts: where stretches of equally many rows begin."""
-        order = np.argsort(x, kind="stable")  # rows without a value are the last stretch
+        order = x.argsort()  # rows without a value are the last stretch
         excess, count = excess_of(x, order, firsts, self.slope, self.spread)
         return bool(excess > SURE * math.sqrt(2 * count) and excess > LEAST * len(x))
 
