@@ -329,12 +329,15 @@ def test_ctrl_c_ends_without_boosted_trees(rng, monkeypatch):
 
 
 def test_no_time_is_left_for_trees(rng):
-    assert regressor(max_time=0.0).fit(*steps(rng)).tree_features_ == ()
+    with pytest.warns(UserWarning, match="trees=True, but max_time left no time for them; the model has none"):
+        model = regressor(trees=True, max_time=0.0).fit(*steps(rng))
+    assert model.tree_features_ == ()
+    assert regressor(trees="auto", max_time=0.0).fit(*steps(rng)).tree_features_ == ()  # nobody asked
 
 
 def test_losses_and_classes_without_trees_are_told(rng):
     X, y = steps(rng, 200)
-    with pytest.raises(InputError, match="leave trees=True out"):
+    with pytest.raises(InputError, match="got loss='quantile'; leave trees=True out"):
         regressor(loss="quantile").fit(X, y)
     with pytest.raises(InputError, match="3 classes"):
         classifier(monotonic_cst=None).fit(X, np.arange(200) % 3)

@@ -331,7 +331,9 @@ def test_ctrl_c_ends_with_the_network_alone(rng, monkeypatch):
 
 def test_no_time_is_left_for_a_forest(rng):
     X, y = jumps(rng)
-    assert regressor(max_time=0.0).fit(X, y).tree_features_ == ()
+    with pytest.warns(UserWarning, match="trees='free', but max_time left no time for them; the model has none"):
+        model = regressor(trees="free", max_time=0.0).fit(X, y)
+    assert model.tree_features_ == ()
 
 
 def test_warnings_as_errors_leave_the_model_before_whole(rng):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine.boosted_trees import Boosted, Pace
-from monolip.estimators._adding_forest import GAINED, TOO_FEW, Whole, can_learn
+from monolip.estimators._adding_forest import GAINED, LATE, TOO_FEW, Whole, can_learn
 from monolip.estimators._blending import Share, share_of
 from monolip.estimators._boosting import CodedRows, Effort, boostings
 from monolip.estimators._climber import Chosen, Climber
@@ -93,7 +93,8 @@ def blend_boosted(
     left, trees = Leftover.of(target), effort.pace.most_trees * effort.most_parts
     seconds = SECONDS * min(len(target.y), effort.most_rows) * len(places) * trees
     if recipe.coach.is_out_of_time(seconds, wanted=True):
-        return found
+        late = wanted is True and not recipe.coach.interrupted and whole.network is network
+        return Blended(whole._replace(told=(*whole.told, LATE.format(wanted)))) if late else found
     with recipe.coach.interruptible():
         judges = [climber for climber in climbers if climber.holdout is not None]
         parts = [*left_out(recipe.problem, judges, chosen.rung)][: effort.most_parts]

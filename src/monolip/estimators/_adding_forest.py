@@ -19,11 +19,12 @@ from monolip.estimators._leftover import Leftover, Worth
 from monolip.estimators._promises import Promises
 from monolip.estimators._recipe import Recipe
 from monolip.estimators._tables import RawTable
-from monolip.estimators._targets import Target
+from monolip.estimators._targets import LOSSES, Target
 from monolip.frozen import FrozenNetwork
 
 __all__ = [
     "GAINED",
+    "LATE",
     "TOO_FEW",
     "TOO_MANY",
     "Whole",
@@ -44,6 +45,7 @@ TOO_FEW = (
     "trees={!r}, but too few rows were held out to judge trees by (16 at least, of each class; early_stopping=False "
     "holds out none); the model has none"
 )
+LATE = "trees={!r}, but max_time left no time for them; the model has none"
 TOO_MANY = "trees={!r}, but a stream of more rows than a fit reads whole ({}) has no trees; the model has none"
 COPIES = (
     "{:.0%} of the rows have features that another row has as well; the forest over {} learns such rows by heart, and "
@@ -78,7 +80,8 @@ def check_trees(given: Any, target: Target) -> str | bool:
     """`read_wanted`, for a target it is possible for."""
     wanted = read_wanted(given)
     if wanted in (True, "free") and not can_learn(target):
-        got = f"{target.n_outputs} classes" if target.classes is not None else f"the {target.loss.name} loss"
+        named = {own: name for name, own in LOSSES.items()}
+        got = f"{target.n_outputs} classes" if target.classes is not None else f"loss={named[target.loss.name]!r}"
         raise InputError(f"trees learn by squared_error, or two classes; got {got}; leave trees={wanted!r} out.")
     return wanted
 
@@ -96,8 +99,11 @@ def add_forest(
     or "free" where it gains anything. before: what it was worth before members joined. Ctrl-C ends it with the network
     alone."""
     places, eager, whole = free_places(promises), wanted in (True, "free"), Whole(network)
-    if not wanted or not can_learn(target) or recipe.coach.is_out_of_time() or before == NOTHING:
+    if not wanted or not can_learn(target) or before == NOTHING:
         return whole
+    if recipe.coach.is_out_of_time():
+        late = wanted == "free" and not recipe.coach.interrupted
+        return Whole(network, told=(LATE.format(wanted),) if late else ())
     if not eager and not before and not (promises.directions.any() and has_gained(recipe, chosen)):
         return whole
     if not places:
