@@ -14,9 +14,8 @@ from monolip.estimators._misfit import (
     Misfit,
     _number_of_contrasts,
     _pairs,
-    _quarter_of,
+    _quarters_of,
 )
-from monolip.estimators._raw_column import RawColumn
 
 
 def pairs_of(X, y, **settings) -> bool:
@@ -132,7 +131,7 @@ def test_a_start_that_is_too_coarse_for_one_feature_leaves_something(rng):
 )
 def test_values_that_are_equal_lie_in_one_quarter(values, codes):
     x = np.array(values, dtype=np.float64)
-    found = _quarter_of(RawColumn("x", x), np.arange(len(x)), False)
+    (found,) = _quarters_of(x[None])
     assert found.min() >= 0
     assert found.max() < CELLS
     assert len(np.unique(found)) >= codes

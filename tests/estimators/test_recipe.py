@@ -229,7 +229,7 @@ def test_a_strength_that_rows_do_not_tell_from_the_best_is_the_usual_one(rng, no
     better = np.array([0.4, 0.3, 0.2, 0.1, 0.0])[:, None]  # the weakest is the best by a little
     signs = np.array([rng.permutation(np.repeat([1.0, -1.0], 150)) for _ in strengths])  # means are zero
     losses = 10 + better + noise * signs
-    at = plainest([(losses[:, :100], np.ones(100)), (losses[:, 100:], np.ones(200))], strengths)
+    at = plainest(losses, np.ones(300), strengths)
     assert strengths[at] == expected
 
 
@@ -237,7 +237,7 @@ def test_rows_of_no_weight_have_no_say_in_the_strength(rng):
     losses = np.zeros((2, 50))
     losses[0, :25], losses[1, 25:] = 1.0, 1.0
     weight = np.repeat([0.0, 1.0], 25)
-    assert plainest([(losses, weight)], (300.0, 3.0)) == 0
+    assert plainest(losses, weight, (300.0, 3.0)) == 0
 
 
 def test_a_path_that_still_gains_earns_more_rungs(rng):

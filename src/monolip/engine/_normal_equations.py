@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine._normal_sums import centre, is_alike, scale, weigh
+from monolip.engine._normal_sums import centre, find_alike, scale, weigh
 
 __all__ = ["NormalEquations"]
 
@@ -38,37 +38,32 @@ class NormalEquations:
         self.blocks = [slice(start, stop) for start, stop in zip([0, *ends], [*ends, n], strict=True)]
         self._mine = learns[:, [0, *ends]].astype(x.dtype)  # (starts, blocks)
         self._products = np.empty((len(self.blocks), d, d), x.dtype)
+        self._every, self._alike = np.arange(n_starts), np.empty(n_starts, np.bool_)
+        self._sides, self._total, self._common = np.empty((2, n_starts, n), x.dtype), np.empty(n_starts), np.empty(d)
+        self._rows = np.empty((2, n), x.dtype)
 
     def put(self, z: FloatArray) -> None:
         """Columns are regressed on z, (starts, n)."""
-        every = np.arange(len(z))
-        self._weigh(every, z, np.zeros_like(z), np.ones(z.shape[1]))
-        self._put(every)
+        self._weigh(self._every, z, np.zeros_like(z), np.ones(z.shape[1]))
+        self._put(self._every)
 
     def put_newton(self, f: FloatArray, slope: FloatArray, curve: FloatArray) -> None:
         """Columns are regressed on f - slope / curve, with weights times curve; each is (starts, n).
 
         Under the first one's curvature, but for starts whose own is another one: those have Gram matrices of their own.
         """
-        every = np.arange(len(f))
+        every, alike = self._every, self._alike
         self._weigh(every, f, slope, curve[0])
-        alike = np.array([s == 0 or self._is_alike(s, curve) for s in range(len(f))])
-        self._put(every[alike])
-        for s in every[~alike]:
+        find_alike(self.scaled, self.weights, curve, self._rows, alike)
+        self._put(every if alike.all() else every[alike])
+        for s in every[~alike].tolist():
             self._weigh(every[s : s + 1], f, slope, curve[s])
             self._put(every[s : s + 1], alone=True)
 
     def _weigh(self, some: Starts, f: FloatArray, slope: FloatArray, curve: FloatArray) -> None:
         """Columns around their means, times roots of weights times curve, (n,)."""
-        d, n, dtype = *self.x.shape, self.x.dtype
-        self._sides = np.empty((2, len(self.learns), n), dtype)
-        self._total, self._common, share = np.empty(len(self.learns)), np.empty(d), np.empty((2, n), dtype)
-        weigh(self.weights, some, curve, f, slope, self._sides, self._total, self.middle, share)
-        scale(self.x, share, self._common, self.scaled)
-
-    def _is_alike(self, s: int, curve: FloatArray) -> bool:
-        parts = np.empty((2, self.x.shape[1]), self.x.dtype)
-        return bool(is_alike(self.scaled, self.weights[s], curve[s], curve[0], parts))
+        weigh(self.weights, some, curve, f, slope, self._sides, self._total, self.middle, self._rows)
+        scale(self.x, self._rows, self._common, self.scaled)
 
     def _put(self, some: Starts, alone: bool = False) -> None:
         """alone: columns are weighed for one start, and what others learn from weighs nothing."""

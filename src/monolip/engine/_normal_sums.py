@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
 
-__all__ = ["centre", "is_alike", "scale", "weigh"]
+__all__ = ["centre", "find_alike", "is_alike", "scale", "weigh"]
 
 FloatArray = NDArray[np.float64]
 
@@ -84,6 +84,16 @@ def is_alike(scaled: NDArray[Any], weight: FloatArray, own: FloatArray, other: F
         if not ALIKE[0] * there <= here <= ALIKE[1] * there:
             return False
     return True
+
+
+@compiled(fast=True)
+def find_alike(
+    scaled: NDArray[Any], weights: FloatArray, curve: FloatArray, parts: NDArray[Any], alike: NDArray[np.bool_]
+) -> None:
+    """Of every start whether its curvature is like the first one's, see `is_alike`; weights, curve: (starts, n)."""
+    alike[0] = True
+    for s in range(1, len(curve)):
+        alike[s] = is_alike(scaled, weights[s], curve[s], curve[0], parts)
 
 
 @compiled(fast=True)

@@ -17,6 +17,7 @@ from monolip.engine.losses import Loss
 __all__ = ["best_constant", "flat_box", "new_lanes", "new_state", "start_params"]
 
 FloatArray = NDArray[Any]
+SAME = np.arange(LANES + AHEAD) % LANES  # rows of lanes themselves; nobody changes it
 
 
 def start_params(
@@ -121,7 +122,7 @@ def _lanes(arrays: dict[str, FloatArray]) -> Lanes:
         "origin": np.zeros(arrays["acts"].size, np.int32),
         "rows": np.zeros(LANES + AHEAD, np.int64),
         "codes": np.zeros(arrays["held"].size, np.int32),
-        "same": np.arange(LANES + AHEAD) % LANES,
+        "same": SAME,
     }
     return Lanes(**whole, **{name: arrays[name] for name in Lanes._fields if name not in whole})
 

@@ -48,17 +48,26 @@ class Additive(NamedTuple):
 
 def losses_of(starts: Sequence[Additive], problem: Problem, rows: ArrayLike) -> list[float]:
     """Weighted mean loss of each start over rows of the problem."""
-    every, weight = row_losses_of(starts, problem, rows)
+    every, weight = row_losses_of([starts], problem, [rows])
     return [float(loss) for loss in every @ weight / weight.sum()]
 
 
-def row_losses_of(starts: Sequence[Additive], problem: Problem, rows: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Loss of each start at each row, (starts, rows), and the rows' weights."""
-    places, data = problem.places(rows), problem.data
-    slopes = np.stack([start.slopes for start in starts], axis=1).astype(problem.dtype)
-    known = data.offset[places] if len(data.offset) else problem.dtype.type(0)
-    f = problem.rows_at(places) @ slopes + np.array([start.constant for start in starts], problem.dtype) + known
-    every = row_losses(problem, np.concatenate([places] * len(starts)), f.T.reshape(-1, 1)).reshape(len(starts), -1)
+def row_losses_of(
+    starts: Sequence[Sequence[Additive]], problem: Problem, rows: Sequence[ArrayLike]
+) -> tuple[FloatArray, FloatArray]:
+    """Of several lists of equally many starts, the loss of each list's starts at the rows of its own: (starts, all the
+    rows), and the rows' weights."""
+    parts, data, n = [problem.places(some) for some in rows], problem.data, len(starts[0])
+    places = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    slopes = np.array([start.slopes for some in starts for start in some], problem.dtype)
+    constants = np.array([start.constant for some in starts for start in some], problem.dtype)
+    f = problem.rows_at(places) @ slopes.T
+    f += constants
+    if len(starts) > 1:  # of each row what its own starts say
+        own = np.repeat(np.arange(len(starts)), [len(part) for part in parts])
+        f = f.reshape(len(f), len(starts), n)[np.arange(len(f)), own]
+    f += data.offset[places] if len(data.offset) else problem.dtype.type(0)
+    every = row_losses(problem, np.tile(places, n), f.T.reshape(-1, 1)).reshape(n, -1)
     return np.asarray(every, np.float64), data.weight[places].astype(np.float64)
 
 

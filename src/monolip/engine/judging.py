@@ -36,7 +36,8 @@ class JudgedRows:
         """Of a network in convex form, the problem's offsets included: (rows, outputs)."""
         problem, layout = self.problem, self.problem.layout
         if len(network.weights) == 1:
-            f = np.stack([problem.linear(slopes, self.places) for slopes in network.weights[0]], axis=1)
+            every = [problem.linear(slopes, self.places) for slopes in network.weights[0]]
+            f = every[0][:, None] if len(every) == 1 else np.stack(every, axis=1)
             return self._with_offsets((f + network.biases[0]).astype(problem.dtype))
         params = layout.flat(*network[:2], problem.dtype)
         out = np.empty((len(self.places), len(layout.output_order)), problem.dtype)

@@ -95,7 +95,7 @@ class Problem:
     @cached_property
     def kernels(self) -> tuple[Any, Any]:
         """Value and gradient of the loss, see `loss_kernels`."""
-        return loss_kernels(self.loss.name, self.dtype.name)
+        return loss_kernels(self.loss.name, "float64" if self.dtype.itemsize == 8 else "float32")  # .name is slow
 
     def rows_at(self, places: NDArray[np.int32]) -> FloatArray:
         """Rows of the table as the caller gave them (places, d), by where they are kept."""
@@ -108,9 +108,9 @@ class Problem:
         """x . slopes of rows by where they are kept (all if None); slopes (d,)."""
         data, layout, n = self.data, self.layout, len(self.data.x)
         where = np.arange(n, dtype=np.int32) if places is None else places
-        sums = sums_of_bins(slopes[layout.binned], layout.first_bins, data.bin_ends)
-        f = np.empty(len(where))
-        add_linear(data.x, data.codes, where, slopes[layout.plain], slopes[layout.binned], sums, f)
+        binned, f = slopes[layout.binned], np.empty(len(where))
+        sums = sums_of_bins(binned, layout.first_bins, data.bin_ends)
+        add_linear(data.x, data.codes, where, slopes[layout.plain], binned, sums, f)
         return f
 
     def _mix(self, n: int) -> None:

@@ -128,12 +128,11 @@ def deal_folds(n: int, n_folds: int, rng: np.random.Generator, classes: NDArray[
     return folds
 
 
-def plainest(losses: Sequence[tuple[FloatArray, FloatArray]], strengths: Sequence[float]) -> int:
+def plainest(every: FloatArray, weight: FloatArray, strengths: Sequence[float]) -> int:
     """Which of the strengths to take: of those that rows held out do not tell from the best, the most usual one.
 
-    losses: of every member, of every strength at each of its rows held out, and the weights of these rows.
+    every: (strengths, rows), loss at each row held out, by the member that holds it out; weight: of these rows.
     """
-    every, weight = np.concatenate([part for part, _ in losses], axis=1), np.concatenate([w for _, w in losses])
     share = weight / weight.sum()
     worse = every - every[int((every @ share).argmin())]
     mean = worse @ share

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from monolip.engine.additive import Additive, slope_and_curvature
 from monolip.engine.problem import Problem
-from monolip.estimators._misfit_sums import excess_of, multiply, pair_sums, quarter_codes
+from monolip.estimators._misfit_sums import any_bends, multiply, pair_sums, quarter_codes
 from monolip.estimators._raw_column import RawColumn
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawTable
@@ -38,6 +38,7 @@ CELLS = QUARTERS + 1  # and what is missing
 MOST_FEATURES, MOST_OUTER = 32, 16  # that are crossed with each other; also by their outer quarters
 MOST_TOLD, FEWEST_TOLD = 64, 512  # that are asked which of them matter; rows they are asked of
 BLOCK = 256  # rows whose products are made at once
+TOGETHER = 2**14  # numbers that are put in order at once: of few features, as the first that bends is enough
 MOST_PAIRS = 80  # that are crossed with pairs: those of 13 features
 TOLD = 6.0  # standard deviations of a pair whose features a network is tried with: few rows have odd cells
 CLEAR = 4.5  # standard deviations of one contrast
@@ -60,6 +61,20 @@ class Misfit:
         self.rows = problem.rows_kept(places.astype(np.int32))
         self.table, self.schema = table, schema
 
+    @cached_property
+    def _numeric(self) -> NDArray[np.bool_]:
+        """Which features are numbers."""
+        return np.array([categories is None for categories in self.schema.categories])
+
+    @cached_property
+    def _numbers(self) -> FloatArray:
+        """Of the features that are, (features, rows)."""
+        columns = [self.table.columns[j].values for j in self._numeric.nonzero()[0].tolist()]
+        numbers = np.empty((len(columns), len(self.rows)))
+        for values, found in zip(columns, numbers, strict=True):
+            values.take(self.rows, out=found, mode="clip")  # all are there; without a copy only so
+        return numbers
+
     @property
     def says_something(self) -> bool:
         return len(self.rows) >= 2 * FEWEST and 0.0 < self.dispersion < math.inf
@@ -68,16 +83,12 @@ class Misfit:
         """Whether there is a numeric feature along which the start is off, beyond chance and by more than a little."""
         if not self.says_something:
             return False
-        n = len(self.rows)
-        columns = (self.table.columns[j].at(self.rows) for j, kind in enumerate(self.schema.categories) if kind is None)
+        x, n = self._numbers, len(self.rows)
         firsts = np.linspace(0, n, min(STRETCHES, n // FEWEST), endpoint=False).astype(np.int64)
-        return any(self._bends(x, firsts) for x in columns)
-
-    def _bends(self, x: FloatArray, firsts: NDArray[np.int64]) -> bool:
-        """firsts: where stretches of equally many rows begin."""
-        order = x.argsort()  # rows without a value are the last stretch
-        excess, count = excess_of(x, order, firsts, self.slope, self.spread)
-        return bool(excess > SURE * math.sqrt(2 * count) and excess > LEAST * len(x))
+        together = max(1, TOGETHER // n)
+        some = (x[at : at + together] for at in range(0, len(x), together))
+        # rows without a value are the last stretch
+        return any(any_bends(one, one.argsort(), firsts, self.slope, self.spread, SURE, LEAST) for one in some)
 
     def is_noise(self) -> bool:
         """Whether nothing explains what is left: no feature in quarters, no two of them, no three or four in halves.
@@ -120,8 +131,10 @@ class Misfit:
     @cached_property
     def _cut(self) -> tuple[Codes, Singles, Singles]:
         """Quarters of all features, (features, rows), and what is left over in the rows."""
-        columns = zip(self.table.columns, self.schema.categories, strict=True)
-        codes = np.stack([_quarter_of(column, self.rows, kind is not None) for column, kind in columns])
+        codes = np.empty((len(self.table.columns), len(self.rows)), np.intp)
+        codes[self._numeric] = _quarters_of(self._numbers)
+        for j in (~self._numeric).nonzero()[0].tolist():
+            codes[j] = _frequent(self.table.columns[j], self.rows)
         scale = max(float(np.abs(self.slope).max()), math.sqrt(float(self.spread.max())))  # squares may overflow
         slope, spread = (self.slope / scale).astype(np.float32), (self.spread / scale / scale).astype(np.float32)
         return codes, slope, spread
@@ -201,13 +214,16 @@ def _largest_product(
     return math.sqrt(float(told.max(initial=0.0)))
 
 
-def _quarter_of(column: RawColumn, rows: NDArray[np.int64], is_category: bool) -> Codes:
-    """Which quarter of its column a value lies in, values that are equal in the same one, missing ones in a fifth; of
-    categories the three most frequent, and all others."""
-    if is_category:
-        numbers = column.factors[1][rows]
-        rank = np.argsort(np.argsort(-np.bincount(numbers), kind="stable"))
-        return np.minimum(rank[numbers], QUARTERS - 1)
-    x, codes = np.ascontiguousarray(column.at(rows), np.float64), np.empty(len(rows), np.intp)
+def _quarters_of(x: FloatArray) -> Codes:
+    """Which quarter of its feature a value lies in, values that are equal in the same one, missing ones in a fifth. x:
+    (features, rows)."""
+    codes = np.empty(x.shape, np.intp)
     quarter_codes(x, np.sort(x), QUARTERS, codes)
     return codes
+
+
+def _frequent(column: RawColumn, rows: NDArray[np.int64]) -> Codes:
+    """Of categories the three most frequent, and all others."""
+    numbers = column.factors[1][rows]
+    rank = np.argsort(np.argsort(-np.bincount(numbers), kind="stable"))
+    return np.minimum(rank[numbers], QUARTERS - 1)

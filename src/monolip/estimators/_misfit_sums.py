@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,15 @@ from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
 
-__all__ = ["excess_of", "multiply", "pair_sums", "quarter_codes"]
+__all__ = ["any_bends", "multiply", "pair_sums", "quarter_codes"]
 
 FloatArray = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Codes = NDArray[np.intp]
 
 
-@compiled()
-def quarter_codes(x: FloatArray, ascending: FloatArray, quarters: int, codes: Any) -> None:
-    """codes: (n,), which quarter a value of x lies in, those that are equal in the same one, missing ones (NaN) in the
-    one after the last. ascending: x in order, missing ones at its end."""
+@compiled(inner=True)
+def _quarters(x: FloatArray, ascending: FloatArray, quarters: int, codes: Any) -> None:
     known, cuts, n_cuts = x.size, np.empty(quarters), 0
     while known > 0 and ascending[known - 1] != ascending[known - 1]:
         known -= 1
@@ -36,6 +35,14 @@ def quarter_codes(x: FloatArray, ascending: FloatArray, quarters: int, codes: An
         for k in range(n_cuts):
             code += x[i] > cuts[k]
         codes[i] = quarters if x[i] != x[i] and known > 0 else code
+
+
+@compiled()
+def quarter_codes(x: FloatArray, ascending: FloatArray, quarters: int, codes: Any) -> None:
+    """codes: (features, n), which quarter of its feature a value of x lies in, those that are equal in the same one,
+    missing ones (NaN) in the one after the last. ascending: values of each feature in order, missing ones last."""
+    for j in range(len(x)):
+        _quarters(x[j], ascending[j], quarters, codes[j])
 
 
 @compiled(fast=True)
@@ -66,8 +73,8 @@ def multiply(
             square[i] = value * value * spread[i]
 
 
-@compiled()
-def excess_of(
+@compiled(inner=True)
+def _excess(
     x: FloatArray, order: Codes, firsts: NDArray[np.int64], slope: FloatArray, spread: FloatArray
 ) -> tuple[float, int]:
     """What stretches of rows explain beyond their number, and that number. order: of x, missing ones last; firsts:
@@ -91,3 +98,17 @@ def excess_of(
         if size > 0.0:
             excess += total * total / size
     return excess - count, count
+
+
+@compiled()
+def any_bends(
+    x: FloatArray, order: Codes, firsts: NDArray[np.int64], slope: FloatArray, spread: FloatArray, sure: float,
+    least: float,
+) -> bool:  # fmt: skip
+    """Whether stretches of any of these features explain more than chance would, by so many standard deviations, and
+    than this part of all rows. x, order: (features, n)."""
+    for j in range(len(x)):
+        excess, count = _excess(x[j], order[j], firsts, slope, spread)
+        if excess > sure * math.sqrt(2.0 * count) and excess > least * x.shape[1]:
+            return True
+    return False

@@ -36,8 +36,7 @@ def start_members(
         return climbers, None
     at = len(tried) // 2
     if judged and len(tried) > 1:
-        pairs = zip(climbers, starts, strict=True)
-        at = plainest([row_losses_of(one, problem, climber.judged_on) for climber, one in pairs], tried)
+        at = plainest(*row_losses_of(starts, problem, [climber.judged_on for climber in climbers]), tried)
     for climber, one in zip(climbers, starts, strict=True):
         put_at_start(climber, problem, one[at], used)
     return climbers, tried[at]
