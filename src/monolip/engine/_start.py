@@ -112,7 +112,7 @@ def _scratch(layout: TrainingLayout, data: Data, block: int) -> dict[str, int]:
     outputs, stride = int(layout.layers[-1, WIDTH]), int(layout.layers[0, BIN_STRIDE])
     lanes = {"y": data.y.shape[1] * LANES, "weight": outputs * LANES}
     return {
-        **dict.fromkeys(("acts", "d", "spare"), block), "turned": block + PAD, **lanes,
+        **dict.fromkeys(("acts", "d", "spare"), block), "turned": max(block, LANES * stride) + PAD, **lanes,
         "base": stride, "units": LANES * stride, "held": data.codes.shape[1] * LANES,
     }  # fmt: skip
 
