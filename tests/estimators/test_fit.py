@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
+from threading import Event, Thread
 
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from monolip.errors import InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _fitting, _sampling
@@ -222,7 +224,7 @@ def test_blas_threads_change_no_bit_and_are_given_back(rng):
     y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.1 * rng.normal(size=40_000)
     digests = set()
     for threads in (1, 2, 4):
-        with threadpoolctl.threadpool_limits(threads, "blas"):
+        with threadpool_limits(threads, "blas"):
             model = MonotonicRegressor(monotonic_cst=[1, 0, 0, 0, 0, 0], max_iter=1, random_state=0).fit(X, y)
             digests.add(model.frozen_.digest)
             pools = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
@@ -245,6 +247,53 @@ def test_blas_has_one_thread_within_a_fit_and_as_many_as_before_afterwards(befor
                 assert threads() == {1}
             assert threads() == {1}
         assert threads() == had
+
+
+def test_blas_has_one_thread_whichever_thread_fits_and_whichever_ends_last():
+    """threadpoolctl listens to the first thread that ever set a limit, and to no other as long as that lives."""
+    pools = ThreadpoolController().select(user_api="blas")
+    begun, ending, seen = Event(), Event(), []
+
+    def threads():
+        return {library.num_threads for library in pools.lib_controllers}
+
+    def other():
+        with one_blas_thread():
+            seen.append(threads())
+            begun.set()
+            ending.wait(10)
+
+    with pools.limit(limits=2):
+        had = threads()
+        for first in (True, False):  # this thread ends before the other one, and is not there at all
+            begun.clear(), ending.clear()
+            thread = Thread(target=other)
+            with one_blas_thread() if first else nullcontext():
+                thread.start()
+                begun.wait(10)
+            assert threads() == {1}
+            ending.set()
+            thread.join()
+            assert threads() == had
+    assert seen == [{1}, {1}]
+
+
+def test_a_seed_fixes_the_bits_in_any_thread(rng):
+    X = rng.uniform(size=(1500, 4))
+    y = np.floor(6 * X[:, 0]) * (1 + (X[:, 2] > 0.5)) + 2 * (np.floor(15 * X[:, 1]) % 2) + 0.1 * rng.normal(size=1500)
+    digests = []
+
+    def fit():
+        digests.append(
+            MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0, trees=False).fit(X, y).frozen_.digest
+        )
+
+    with threadpool_limits(2, "blas"):
+        fit()
+        thread = Thread(target=fit)
+        thread.start()
+        thread.join()
+    assert len(set(digests)) == 1
 
 
 def test_whole_numbers_are_classes_however_they_come_and_too_many_are_told(rng):

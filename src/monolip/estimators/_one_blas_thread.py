@@ -15,14 +15,14 @@ __all__ = ["one_blas_thread"]
 
 _lock = Lock()
 _running = 0  # fits under way in this process: the first sets the limit, the last one lifts it
-_limit: Any = None
+_had: list[tuple[Any, int]] = []  # what the last one restores
 _pools: Any = None  # BLAS libraries of this process: to look for them takes longer than a small table's start
 
 
 def _forget() -> None:
     """A process forked while another thread was fitting inherits a held lock and a count of fits it does not run."""
-    global _lock, _running, _limit
-    _lock, _running, _limit = Lock(), 0, None
+    global _lock, _running, _had
+    _lock, _running, _had = Lock(), 0, []
 
 
 if hasattr(os, "register_at_fork"):
@@ -39,19 +39,32 @@ def _blas() -> Any:
     return _pools
 
 
+def _set_threads(library: Any, count: int) -> None:
+    """Whatever thread asks: from 3.8 on threadpoolctl ignores, without a word, all but the first that ever did."""
+    clear = getattr(library, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+    library.set_num_threads(count)
+    if clear is not None:
+        clear(force=True)  # nor are others ignored afterwards
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Within it numpy's products are single-threaded; what the user had set before is set again afterwards."""
-    global _running, _limit
+    global _running, _had
     with _lock:
         if _running == 0:
-            single = all(library.num_threads == 1 for library in _blas().lib_controllers)
-            _limit = None if single else _blas().limit(limits=1)
+            _had = [(library, library.num_threads) for library in _blas().lib_controllers]
+            _had = [(library, count) for library, count in _had if count != 1]
+            for library, _ in _had:
+                _set_threads(library, 1)
         _running += 1
     try:
         yield
     finally:
         with _lock:
             _running -= 1
-            if _running == 0 and _limit is not None:
-                _limit.restore_original_limits()
+            if _running == 0:
+                for library, count in _had:
+                    _set_threads(library, count)
