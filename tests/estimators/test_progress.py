@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from monolip.engine._compile import _dispatcher
 from monolip.engine.training import Progress as Standing
 from monolip.estimators import MonotonicRegressor, _progress
 from monolip.estimators._progress import Display
@@ -41,6 +43,13 @@ def listen(monkeypatch, terminal: bool = False) -> Log:
     return found
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_compiled(request, monkeypatch):
+    """Lines of a fit, whether or not it is the first one on this machine."""
+    if "compiling" not in request.node.name:
+        monkeypatch.setattr(_progress, "heard_compiling", lambda _: contextlib.nullcontext())
+
+
 def fit(**more):
     x = np.linspace(-1, 1, 300)[:, None]
     return MonotonicRegressor(monotonic_cst=[1], random_state=0, max_iter=40, verbose=1, **more).fit(
@@ -50,7 +59,7 @@ def fit(**more):
 
 def test_lines_are_plain_and_say_what_was_done(monkeypatch):
     log = listen(monkeypatch)
-    fit()
+    fit(trees=True)
     *lines, last = log.seen.splitlines()
     assert lines
     assert re.fullmatch(
@@ -142,3 +151,27 @@ def test_a_fit_needs_nobody_who_reads_its_progress(monkeypatch):
         monkeypatch.setattr("sys.stderr", stderr)
         for verbose in (0, 1):
             MonotonicRegressor(max_iter=3, n_estimators=2, random_state=0, verbose=verbose).fit(x, x[:, 0])
+
+
+@pytest.mark.parametrize(("terminal", "verbose", "told"), [(False, 1, 1), (True, 0, 1), (False, 0, 0)])
+def test_compiling_is_told_once_where_it_takes_long_and_somebody_reads(monkeypatch, terminal, verbose, told):
+    log = listen(monkeypatch, terminal)
+    with Display(verbose) as display:
+        for later in (0.0, 10.0, 20.0):  # the first kernel may be all there is
+            monkeypatch.setattr(display, "started", display.started - later)
+            numba_compiles()
+    assert log.getvalue().count(_progress.COMPILING) == told
+    numba_compiles()
+    assert log.getvalue().count(_progress.COMPILING) == told  # nobody listens any more
+
+
+def test_compiling_is_not_told_of_kernels_at_once(monkeypatch):
+    log = listen(monkeypatch)
+    with Display(1):
+        numba_compiles()
+    assert not log.getvalue()
+
+
+def numba_compiles() -> None:
+    """A kernel that no cache holds."""
+    _dispatcher(lambda x: x + 1, False, False, False)(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,9 +12,20 @@ import numba
 from llvmlite.binding import Linkage
 from numba.core.compiler import Compiler
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "heard_compiling"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+_listeners: list[Callable[[], None]] = []
+
+
+@contextlib.contextmanager
+def heard_compiling(listener: Callable[[], None]) -> Iterator[None]:
+    """It is called whenever a kernel begins to be compiled, in whatever thread; not for what a cache holds."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 def _engine_stamp() -> str:
@@ -48,6 +59,8 @@ class _OuterCompiler(Compiler):  # type: ignore[misc]
     """
 
     def define_pipelines(self) -> Any:
+        for listener in tuple(_listeners):
+            listener()
         if self.state.library is None:
             library = self.state.targetctx.codegen().create_library(self.state.func_id.func_qualname)
             library.enable_object_caching()

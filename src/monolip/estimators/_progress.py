@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from monolip.engine._compile import heard_compiling
 from monolip.engine.training import Progress as Standing
 from monolip.estimators._course import Course
 from monolip.estimators._training import Job
@@ -20,6 +22,7 @@ __all__ = ["Display"]
 
 PATIENCE_SECONDS = 2.0
 PAUSE_SECONDS = 5.0  # between two lines about what still goes on
+COMPILING = "compiling kernels, once on this machine: ten to forty seconds in all"
 _STAGES = {"pass": ("reading all rows once", "batch {} of {}"), "training": ("training on all rows", "buffer {} of {}")}
 _AT_MOST = {"training": "at most "}  # it ends where rows held out gain no more
 
@@ -48,15 +51,19 @@ class Display:
         self.tasks: dict[Any, Any] = {}
         self.members: dict[int, _Told] = {}  # of each member the training that goes on
         self.course, self.last_line = Course(), self.started
+        self.compiling: AbstractContextManager[None] = heard_compiling(self._compiles)
+        self.told_compiling = False
 
     progress: Progress | None
 
     def __enter__(self) -> Self:
+        self.compiling.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.compiling.__exit__(None, None, None)
         if self.progress is not None:
             self.progress.stop()
         for told in self.members.values():
@@ -93,6 +100,13 @@ class Display:
         """What begins now, where lines are written."""
         if self.wanted and not self.terminal:
             self._line(words)
+
+    def _compiles(self) -> None:
+        """A kernel begins to be compiled: said once, where it is not over at once; a bar in progress says enough."""
+        late = time.perf_counter() - self.started >= PATIENCE_SECONDS
+        if self.wanted and late and not self.told_compiling and self.progress is None:
+            self.told_compiling = True
+            self._line(COMPILING)
 
     def _bar(self, key: Any, words: str, done: int, of: int, loss: str) -> None:
         if self.progress is None:
