@@ -246,7 +246,7 @@ def check_features(entries, columns, n_promised, words, slopes, softmax, jumping
             for (a, b), (low, high) in each(claimed, proved):
                 need(a <= low and high <= b, f"{title}: slopes reach {float(low)} and {float(high)}, not in [{a}, {b}]")
             kinds = [f"{kind} [{outwards(ends)}]" for kind, ends in each(kinds, claimed)] if proved else kinds
-        lines.append(f"  {title}: {', '.join(kinds)}" + (f"; missing: {place}" if place else ""))
+        lines.append(f"  {title}: {', '.join(kinds)}{' (trees)' * bool(trees)}" + f"; missing: {place}" * bool(place))
     return lines
 def check_network(structure, claims, tensors):
     """Kind real+ordered: slopes of f in exact arithmetic and directions of its float64 evaluation; lines to print."""

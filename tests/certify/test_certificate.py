@@ -73,6 +73,17 @@ def test_a_fitted_estimator_carries_a_certificate_that_the_checker_proves(models
     assert "PROVED" in certificate.check()
 
 
+def test_of_two_classes_it_says_whose_log_odds_its_claims_are_about(models):
+    about = "Claims are about the log-odds of True, so about P(True); of P(False) each holds the other way round."
+    certificate = models["binary"].certificate_
+    assert str(certificate).endswith(about)
+    assert certificate.check().splitlines()[-1] == about
+    assert "each holds the other way round" in certificate._repr_html_()
+    for name in ("regression", "classes"):
+        certificate = models[name].certificate_
+        assert "log-odds" not in str(certificate) + certificate.check() + certificate._repr_html_()
+
+
 def test_every_promise_of_the_user_is_in_it(models):
     found = {row.feature: row for row in models["regression"].certificate_}
     assert [found[name].promise for name in ("age", "debt", "grade")] == ["increasing", "decreasing", "increasing"]

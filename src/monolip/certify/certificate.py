@@ -11,6 +11,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from monolip.certify.checker import run_checker
+from monolip.certify.claims_about import claims_about
 from monolip.certify.document import FORMAT, VERSION, document_of, seal
 from monolip.certify.exact_slopes import layer_norms
 from monolip.errors import CertificateError, MonolipError
@@ -77,7 +78,7 @@ class Certificate:
 
     def check(self) -> str:
         """Run the independent checker on this document: what it proved, or a CertificateError."""
-        return run_checker(self.to_json())
+        return run_checker(self.to_json()) + (f"{about}\n" if (about := claims_about(self.document)) else "")
 
     def save(self, path: str | PathLike[str]) -> None:
         target = named_path(path)
@@ -141,15 +142,16 @@ class Certificate:
     def __str__(self) -> str:
         widths = [max(map(len, column)) for column in zip(*self.cells, strict=True)]
         lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in self.cells)
-        return "\n".join(lines)
+        return "\n".join([*lines, *filter(None, [claims_about(self.document)])])
 
     def __repr__(self) -> str:
         return f"Certificate ({self.kind}) of network {self.digest[:12]}\n{self}"
 
     def _repr_html_(self) -> str:
+        about = escape(claims_about(self.document))
         rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.cells]
         head = rows[0].replace("td>", "th>")
-        return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in rows[1:]) + "</table>"
+        return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in rows[1:]) + f"</table>{about}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Certificate) and self.document == other.document

@@ -85,7 +85,7 @@ def require_movable(network: FrozenNetwork | FixedPointNetwork, names: Sequence[
     if not names and network.inputs is not None and network.inputs.forest is not None:
         raise InputError(
             "a radius needs a feature that can move; got a model whose trees read all of them, and what jumps is held "
-            "fixed; fit with trees=False, or ask for a cap (max_slope) of the features that matter."
+            "fixed; fit with trees=False, or ask for a cap of the features that matter (max_slope={name: cap})."
         )
 
 

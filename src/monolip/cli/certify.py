@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from monolip.cli._claims_of import claims_of
 from monolip.cli._exits import Exit
 from monolip.cli._files import beside, require_place, write_output
 from monolip.cli._options import json_option, model_argument, output_option
@@ -27,6 +26,7 @@ def command(model: Path, output: Path | None, fixed_point: bool, as_json: bool) 
       monolip certify model.safetensors --output certificate.json
     """
     from monolip.certify import certify, compile_fixed_point
+    from monolip.certify.claims_about import claims_about
     from monolip.cli._models import load_network
     from monolip.frozen import FrozenNetwork
 
@@ -43,7 +43,7 @@ def command(model: Path, output: Path | None, fixed_point: bool, as_json: bool) 
     )
     answer.line(f"Certificate ({certificate.kind}) of network {certificate.digest}").line()
     answer.table("What is claimed, and can be proved again", certificate.cells)
-    if about := claims_of(certificate.document):
+    if about := claims_about(certificate.document):
         answer.line(about)
     answer.line(f"certificate  {path}")
     answer.line(f"prove it     monolip check {path}   (or: python monolip_check.py {path}, which needs no monolip)")

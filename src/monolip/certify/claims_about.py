@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["claims_of"]
+__all__ = ["claims_about"]
 
 
-def claims_of(document: Any) -> str:
+def claims_about(document: Any) -> str:
     """A sentence where there are two classes, else "". A person who asked about the first class would misread it.
 
-    >>> claims_of({"structure": {"ends": {"link": {"name": "logit", "labels": ["bad", "good"]}}}})
+    >>> claims_about({"structure": {"ends": {"link": {"name": "logit", "labels": ["bad", "good"]}}}})
     "Claims are about the log-odds of 'good', so about P('good'); of P('bad') each holds the other way round."
-    >>> claims_of({"structure": {"ends": {"link": None}}})
+    >>> claims_about({"structure": {"ends": {"link": None}}})
     ''
     """
     structure = _part(document, "structure")
