@@ -99,7 +99,9 @@ def test_claims_are_proved_and_leave_out_what_jumps():
         assert words["dose"] == ("increasing", False)
         assert words["sugar"] == words["city"] == ("free", True)
         assert words["acid"] == ("bounded", False)
-        assert certificate.check().startswith("PROVED")
+        said = certificate.check()
+        assert said.startswith("PROVED")
+        assert all(('"sugar"' in line or '"city"' in line) == ("(trees)" in line) for line in said.splitlines())
         assert certificate.forest_features == ("sugar", "city")
         told = {line.split()[0]: " ".join(line.split()[1:]) for line in str(certificate).splitlines()}
         assert told["sugar"] == told["city"] == "free (trees) - -"

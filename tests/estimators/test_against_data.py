@@ -89,12 +89,12 @@ def test_classes_two_and_three():
     (one,) = against_the_data(model, X, two)
     assert "'up' was promised to be increasing in P('no') and ended flat" in one
     assert "unexplained falls with it" in one
-    assert one.endswith("Of P('yes') it is written {'up': {'yes': +1}}, or --positive yes.")
+    assert one.endswith("Of P('yes') it is written {'up': {'yes': +1}} (command line: --positive yes).")
     plain = MonotonicClassifier(monotonic_cst={"up": -1}, max_iter=5, random_state=0).fit(X, two)
     (one,) = against_the_data(plain, X, two)
     assert "'up' was promised to be decreasing in P('yes')" in one
     assert "unexplained rises with it" in one
-    assert one.endswith("Of P('no') it is written {'up': {'no': -1}}, or --positive no.")
+    assert one.endswith("Of P('no') it is written {'up': {'no': -1}} (command line: --positive no).")
     right = MonotonicClassifier(monotonic_cst={"up": {"no": -1}}, max_iter=5, random_state=0).fit(X, two)
     assert list(against_the_data(right, X, two)) == []
     three = np.digitize(y, [-0.5, 0.5])

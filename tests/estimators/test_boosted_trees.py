@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_boosted
-from monolip.estimators._blending import EXPECTED, MOST, Share, share_of
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_boosted, _tree_efforts
+from monolip.estimators._blending import EXPECTED, MOST, Share, of_constant, share_of
 from monolip.estimators._boosting import CodedRows, _edges
 from monolip.estimators._free_columns import FreeColumns
 from monolip.estimators._leftover import Leftover
+from monolip.estimators._tree_efforts import Look
 
 QUICK = {"n_estimators": 2, "max_iter": 20, "random_state": 0, "trees": True, "n_bins": 8}
 DIRECTIONS = {"a": 1, "b": -1}
@@ -99,7 +100,7 @@ def test_slopes_that_stay_away_from_zero_are_not_shrunk(rng):
 
 def test_a_cap_on_all_slopes_leaves_nothing_to_read_and_says_so(rng):
     X, y = steps(rng, 300)
-    with pytest.warns(UserWarning, match="slopes of every feature are bounded or flat") as told:
+    with pytest.warns(UserWarning, match="every feature is bounded, capped or flat") as told:
         assert regressor(max_slope=9.0).fit(X, y).tree_features_ == ()
     assert told[0].filename == __file__
 
@@ -125,7 +126,7 @@ def test_auto_is_for_who_asks_for_directions_and_looks_at_noise_of_many_features
     MonotonicRegressor(random_state=0, monotonic_cst=[1, 0, 0]).fit(X[:, :3], y)
     assert not looked
     model = MonotonicRegressor(random_state=0, monotonic_cst=[1] + [0] * 9).fit(X, y)
-    assert looked == [_adding_boosted.QUICK.pace]
+    assert looked == [_tree_efforts.QUICK.pace]
     assert model.trees_gain_ < 0.1
 
 
@@ -232,39 +233,6 @@ def test_trees_never_come_with_a_loss(rng):
         assert bool(model.tree_features_) == (model.trees_gain_ > 0)
 
 
-class Path:
-    """As much of a recipe as says who looks for trees."""
-
-    def __init__(self, many=False, climbed=0, beaten=False):
-        self.has_many_rows, self.climbed, self.beaten = many, climbed, beaten
-
-
-@pytest.mark.parametrize(
-    ("n", "features", "path", "gained", "effort"),
-    [
-        (300, 5, Path(climbed=3), True, "FEW_ROWS"),
-        (300, 5, Path(climbed=2), False, "FEW_ROWS"),  # some way in search of it
-        (300, 4, Path(climbed=2), False, None),
-        (300, 5, Path(beaten=True), False, "QUICK"),
-        (300, 12, Path(climbed=1), False, None),  # noise
-        (600, 12, Path(climbed=1), False, "QUICK"),
-        (2000, 80, Path(climbed=4), True, "QUICK"),  # four boostings would take too long
-        (3000, 12, Path(many=True, climbed=4), False, "QUICK"),
-        (6000, 12, Path(many=True, climbed=4), False, None),
-        (6000, 2, Path(many=True, climbed=4), True, "MANY_ROWS"),
-    ],
-)
-def test_who_looks_for_trees_and_how_long(n, features, path, gained, effort):
-    class Promises:
-        directions = np.ones((features, 1))
-
-    given = (n, list(range(features)), path, Promises)
-    found = _adding_boosted._effort(*given, "auto", gained)
-    assert found is (None if effort is None else getattr(_adding_boosted, effort))
-    assert _adding_boosted._effort(*given, "free", gained) is None
-    assert _adding_boosted._effort(*given, True, gained) is not None
-
-
 @pytest.mark.parametrize(("wanted", "gain", "parts"), [("auto", -0.02, 1), ("auto", -0.004, 4), (True, -0.02, 4)])
 def test_a_first_part_that_clearly_loses_ends_it_unless_any_gain_will_do(wanted, gain, parts, rng, monkeypatch):
     heard = []
@@ -274,28 +242,53 @@ def test_a_first_part_that_clearly_loses_ends_it_unless_any_gain_will_do(wanted,
         return Share(0.3, gain, 0.01, gain)
 
     monkeypatch.setattr(_adding_boosted, "share_of", share)
-    monkeypatch.setattr(_adding_boosted, "_effort", lambda *_: _adding_boosted.FEW_ROWS)
+    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: Look(_tree_efforts.FEW_ROWS))
     model = fitted(regressor, rng, n_estimators=4, trees=wanted)[0]
     assert len(heard) == parts
     assert "a" not in model.tree_features_
 
 
 @pytest.mark.parametrize(
-    ("effort", "gain", "error", "taken"),
+    ("effort", "gain", "error", "of_all", "taken"),
     [
-        ("FEW_ROWS", 0.02, 0.03, True),
-        ("FEW_ROWS", 0.02, 0.05, False),
-        ("FEW_ROWS", 0.004, 0.001, False),
-        ("QUICK", 0.02, 0.03, False),  # fewer rows judge
-        ("QUICK", 0.02, 0.01, True),
+        ("FEW_ROWS", 0.02, 0.03, 0.01, True),
+        ("FEW_ROWS", 0.02, 0.05, 0.01, False),
+        ("FEW_ROWS", 0.004, 0.001, 0.01, False),
+        ("FEW_ROWS", 0.02, 0.01, 0.0001, False),  # the last digit of a function without noise is worth no jumps
+        ("BRISK", 0.02, 0.03, 0.01, True),
+        ("QUICK", 0.02, 0.03, 0.01, False),  # fewer rows judge
+        ("QUICK", 0.02, 0.01, 0.01, True),
+        ("QUICK", 0.02, 0.01, 0.0001, False),
     ],
 )
-def test_trees_are_taken_for_a_gain_beyond_half_its_error(effort, gain, error, taken, rng, monkeypatch):
+def test_trees_are_taken_for_a_gain_beyond_half_its_error(effort, gain, error, of_all, taken, rng, monkeypatch):
     monkeypatch.setattr(_adding_boosted, "share_of", lambda *_: Share(0.3, gain, error, gain))
-    monkeypatch.setattr(_adding_boosted, "_effort", lambda *_: getattr(_adding_boosted, effort))
+    monkeypatch.setattr(_adding_boosted, "of_constant", lambda *_: of_all)
+    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: Look(getattr(_tree_efforts, effort), 0.0002))
     monkeypatch.setattr(_adding_boosted, "WORTH_OF_GAINED", 0.0)
     model = fitted(regressor, rng, trees="auto", max_iter=2)[0]
     assert ("a" in model.tree_features_) is taken
+
+
+@pytest.mark.parametrize(("gain", "paces"), [(0.08, ["BRISK"]), (0.12, ["BRISK", "FEW_ROWS"])])
+def test_few_trees_that_gain_much_are_followed_by_more(gain, paces, rng, monkeypatch):
+    looked, original = [], _adding_boosted.boostings
+    monkeypatch.setattr(_adding_boosted, "boostings", lambda *given: looked.append(given[3]) or original(*given))
+    monkeypatch.setattr(_adding_boosted, "share_of", lambda *_: Share(0.3, gain, 0.01, gain))
+    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: Look(_tree_efforts.BRISK))
+    monkeypatch.setattr(_adding_boosted, "WORTH_OF_GAINED", 0.0)
+    assert "a" in fitted(regressor, rng, trees="auto", max_iter=2)[0].tree_features_
+    assert looked == [getattr(_tree_efforts, pace).pace for pace in paces]
+
+
+def test_ctrl_c_while_it_is_asked_who_looks_loses_no_fit(rng, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_adding_boosted, "look_for_trees", interrupt)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = fitted(regressor, rng, trees="auto", max_iter=2)[0]
+    assert "a" not in model.tree_features_
 
 
 def test_rows_in_a_periodic_order_hide_no_values(rng):
@@ -367,6 +360,9 @@ def test_many_rows_decide_the_share_and_few_hardly_move_it(is_class, rng):
     found = share_of(leftover(y, is_class), f, g)
     assert 0.4 < found.share < 0.52, "of numbers, one step from f, which errs towards f"
     assert found.of_loss > 0.01
+    left = leftover(y, is_class)
+    gained = left.losses(f).sum() - left.losses(f + found.share * (g - f)).sum()
+    assert of_constant(found, left, f) == pytest.approx(gained / left.without_features())
     few = share_of(leftover(rng.normal(size=3)), np.zeros(3), 1e-6 * np.ones(3))
     assert few.share == pytest.approx(EXPECTED, abs=0.01)
 
@@ -378,6 +374,8 @@ def test_the_share_stays_where_a_blend_is_one(rng):
     assert share_of(leftover(y), -y, 3 * y).share <= MOST
     same = share_of(leftover(y), y, y)
     assert (same.share, same.gain) == (0.0, 0.0)
+    flat = leftover(np.ones(500))
+    assert of_constant(share_of(flat, np.zeros(500), np.ones(500)), flat, np.zeros(500)) == 0.0, "it has no loss"
     assert share_of(leftover(y), np.full(500, np.nan), y).share == 0.0
 
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine.boosted_trees import Boosted, Pace
+from monolip.engine.boosted_trees import Boosted
 from monolip.estimators._adding_forest import GAINED, LATE, TOO_FEW, Whole, can_learn
-from monolip.estimators._blending import Share, share_of
+from monolip.estimators._blending import Share, of_constant, share_of
 from monolip.estimators._boosting import CodedRows, Effort, boostings
 from monolip.estimators._climber import Chosen, Climber
 from monolip.estimators._forest import joined
@@ -27,29 +27,24 @@ from monolip.estimators._promises import Promises
 from monolip.estimators._recipe import Recipe
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
+from monolip.estimators._tree_efforts import BRISK, FEW_ROWS, QUICK, look_for_trees
 from monolip.free_forest import FreeForest
 from monolip.frozen import FrozenNetwork
 
 __all__ = ["Blended", "blend_boosted"]
 
 FloatArray = NDArray[np.float64]
-# Where networks found something, or went some way in search of it, trees may as well; elsewhere a quick look.
-FEW_ROWS, MANY_ROWS, QUICK = (
-    Effort(Pace(16, 0.1, 300, 25), 4, 65_536),
-    Effort(Pace(31, 0.1, 1000, 40), 1, 65_536),
-    Effort(Pace(8, 0.15, 200, 15), 2, 4_096),
-)
 # Part of the loss that makes up for slope bounds nobody asked for; and of what networks of few rows gained: those are
 # judged one by one, before they learn from all rows, and gain the more by both the more there is to learn.
 WORTH, WORTH_OF_GAINED = 0.005, 0.04
 # Standard errors that a gain has to exceed, and in a quick look, which fewer rows judge: two models that err
 # differently are better together, before any row is asked. And by which first parts lose if the others are not tried.
 SURE, SURE_QUICK, HOPELESS = 0.5, 1.0, -0.5
-# Where networks gained nothing. Of fewer features an additive function of bins has what few small trees find, and of
-# more rows networks would have found it; where few rows did not end in noise, some features are enough, and any rows.
-MANY_FEATURES, SOME_FEATURES, LOOKED_AT = 9, 5, range(500, 5000)
-WIDE, MOST_NUMBERS = 2**17, 2**20  # of a table: few rows that four boostings take too long for; that one learns from
-ALL_BOUNDED = "trees=True, but the slopes of every feature are bounded or flat; the model has no trees"
+MOST_NUMBERS = 2**20  # of a table: that one boosting learns from
+MUCH_BY_TREES = 0.1  # part of the loss that few trees gain where more of them are worth their time
+ALL_BOUNDED = (
+    "trees=True, but every feature is bounded, capped or flat, and trees read none of those; the model has no trees"
+)
 NO_ROOM = (
     "slopes of the added members have no room to shrink beside boosted trees, as an interval asks them to stay away "
     "from 0; the model has none any more; fit all members at once (warm_start=False) to keep them"
@@ -84,15 +79,16 @@ def blend_boosted(
     places, found = steplike_places(promises), Blended(whole)
     if wanted is True and not places:
         return Blended(whole._replace(told=(*whole.told, ALL_BOUNDED)))
-    effort = _effort(len(target.y), places, recipe, promises, wanted, gained > GAINED)
-    if effort is None or not can_learn(target):
+    look = None
+    with recipe.coach.interruptible():
+        look = look_for_trees(len(target.y), places, recipe, promises, wanted, gained > GAINED)
+    if look is None or not can_learn(target):
         return found
     if why := _unjudged(recipe, target, climbers):
         new = wanted is True and why.format(wanted) not in whole.told
         return Blended(whole._replace(told=(*whole.told, why.format(wanted)))) if new else found
-    left, trees = Leftover.of(target), effort.pace.most_trees * effort.most_parts
-    seconds = SECONDS * min(len(target.y), effort.most_rows) * len(places) * trees
-    if recipe.coach.is_out_of_time(seconds, wanted=True):
+    effort, left = look.effort, Leftover.of(target)
+    if recipe.coach.is_out_of_time(_seconds(effort, len(left.y), len(places)), wanted=True):
         late = wanted is True and not recipe.coach.interrupted and whole.network is network
         return Blended(whole._replace(told=(*whole.told, LATE.format(wanted)))) if late else found
     with recipe.coach.interruptible():
@@ -107,8 +103,18 @@ def blend_boosted(
         coded = CodedRows(replace(columns, numbers=columns.numbers[rows]), promises.directions[places, 0])
         few = 0.0 if recipe.has_many_rows else WORTH_OF_GAINED * gained
         least = 0.0 if wanted is True else WORTH + few
-        found = _grown(whole, network, recipe, parts, rows, coded, left, target, effort, least)
+        given = whole, network, recipe, parts, rows, coded, left, target
+        found = _grown(*given, effort, least, look.of_all)
+        more = _seconds(FEW_ROWS, len(left.y), len(places))
+        if effort is BRISK and found.share.gain > MUCH_BY_TREES and not recipe.coach.is_out_of_time(more):
+            again = _grown(*given, FEW_ROWS, least, look.of_all)
+            found = again if again.trees is not None else found
     return found
+
+
+def _seconds(effort: Effort, n: int, d: int) -> float:
+    """At most, roughly."""
+    return SECONDS * min(n, effort.most_rows) * d * effort.pace.most_trees * effort.most_parts
 
 
 def _unjudged(recipe: Recipe, target: Target, climbers: Sequence[Climber]) -> str:
@@ -119,26 +125,12 @@ def _unjudged(recipe: Recipe, target: Target, climbers: Sequence[Climber]) -> st
     return "" if held and Leftover.of(target).can_be_judged() else TOO_FEW
 
 
-def _effort(
-    n: int, places: list[int], recipe: Recipe, promises: Promises, wanted: str | bool, gained: bool
-) -> Effort | None:
-    """None where nobody looks."""
-    narrow = n * len(places) <= WIDE
-    thorough = MANY_ROWS if recipe.has_many_rows else FEW_ROWS if narrow else QUICK
-    if wanted is True:
-        return thorough
-    if wanted != "auto" or not places or not promises.directions.any():
-        return None
-    searched = not recipe.has_many_rows and (recipe.climbed >= 2 or recipe.beaten)
-    look = len(places) >= (SOME_FEATURES if searched else MANY_FEATURES) and (searched or n in LOOKED_AT)
-    return thorough if gained or (look and searched and not recipe.beaten) else QUICK if look else None
-
-
 def _grown(
     whole: Whole, network: FrozenNetwork, recipe: Recipe, parts: Sequence[Part], rows: NDArray[np.int64],
-    coded: CodedRows, left: Leftover, target: Target, effort: Effort, least: float,
+    coded: CodedRows, left: Leftover, target: Target, effort: Effort, least: float, of_all: float,
 ) -> Blended:  # fmt: skip
-    """rows: of the table, those that are coded. least: part of the loss that trees have to gain."""
+    """rows: of the table, those that are coded. least, of_all: parts of the loss, and of a constant's, that trees have
+    to gain."""
     added, among = np.zeros(len(left.y)) if whole.added is None else whole.added.copy(), np.full(len(left.y), -1)
     among[rows] = np.arange(len(rows))
     boosted: list[Boosted] = []
@@ -151,12 +143,15 @@ def _grown(
         f = np.concatenate([f, part.f_held + added[part.held]])
         g = np.concatenate([g, one.outputs[among[part.held]]])
         boosted.append(one)
-        share = share_of(left.at(np.concatenate(helds[: len(boosted)])), f, g)
+        asked = left.at(np.concatenate(helds[: len(boosted)]))
+        share = share_of(asked, f, g)
         if share.gain <= (0.0 if effort is QUICK else HOPELESS * share.error) and least > 0.0:
             return Blended(whole)
     sure = share.gain > (SURE_QUICK if effort is QUICK else SURE) * share.error
     sure = sure or least == 0.0  # who asks for any gain takes the chance
     if not boosted or share.gain <= least or share.of_loss <= 0.0 or not sure:
+        return Blended(whole)
+    if of_all > 0.0 and of_constant(share, asked, f) < of_all:
         return Blended(whole)
     added[np.concatenate(helds)] += share.share * (g - f)
     return _blended(whole._replace(added=added), network, coded.forest(boosted, target.scale), share, target)

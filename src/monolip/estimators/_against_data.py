@@ -102,7 +102,9 @@ def _sentence(name: str, sign: int, rest: int, labels: Any, k: int, named: int) 
     question = f"is the sign{'' if labels is None else ', or the class,'} the wrong way round?"
     if two:
         other = plain_value(labels[1 - named])
-        question += f" Of P({other!r}) it is written {{{name!r}: {{{other!r}: {sign:+d}}}}}, or --positive {other}."
+        question += (
+            f" Of P({other!r}) it is written {{{name!r}: {{{other!r}: {sign:+d}}}}} (command line: --positive {other})."
+        )
     way = "rises" if rest > 0 else "falls"
     return (
         f"{name!r} was promised to be {told} and ended flat, while what the other features leave unexplained {way} "

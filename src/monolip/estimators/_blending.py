@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from monolip.estimators._jury import POWER
 from monolip.estimators._leftover import Leftover
 
-__all__ = ["Share", "share_of"]
+__all__ = ["Share", "of_constant", "share_of"]
 
 FloatArray = NDArray[np.float64]
 EXPECTED, SPREAD, MOST = 0.3, 0.2, 0.8
@@ -45,6 +45,11 @@ def share_of(left: Leftover, f: FloatArray, g: FloatArray) -> Share:
     power = 1.0 if left.is_class else POWER
     gain, error = _gained(left, before**power, after**power)
     return Share(share, gain, error, _gained(left, before, after)[0])
+
+
+def of_constant(share: Share, left: Leftover, f: FloatArray) -> float:
+    """What the same rows gain by a share, as a part of a constant's loss."""
+    return share.of_loss * float(left.losses(f).sum()) / (left.without_features() or np.inf)
 
 
 def _gained(left: Leftover, before: FloatArray, after: FloatArray) -> tuple[float, float]:

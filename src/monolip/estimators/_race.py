@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from monolip.estimators._bounds import Boxes
 from monolip.estimators._fineness import refuse_too_fine, too_fine
 from monolip.estimators._narrowing import narrowed
@@ -40,10 +43,25 @@ class Path(NamedTuple):
     recipe: Recipe
 
 
-def few_bins(schema: Schema) -> int:
-    """Bins of a numeric feature where nothing speaks for more; fewer, or none, where there are very many features."""
-    numeric = sum(categories is None for categories in schema.categories)
-    return FEW if numeric <= MANY_FEATURES else FEW // 2 if numeric <= TOO_MANY else 0
+def few_bins(table: RawTable, schema: Schema) -> int:
+    """Bins of a numeric feature where nothing speaks for more; fewer, or none, where there are very many features that
+    would have any."""
+    binned = _may_have_bins(table, schema)
+    return FEW if binned <= MANY_FEATURES else FEW // 2 if binned <= TOO_MANY else 0
+
+
+def _may_have_bins(table: RawTable, schema: Schema) -> int:
+    """Numeric features; where those are very many, of more than two values: others are a category's, taken apart."""
+    places = [j for j, categories in enumerate(schema.categories) if categories is None]
+    if len(places) <= MANY_FEATURES:
+        return len(places)
+    return sum(_has_several_values(table.columns[j].values) for j in places)
+
+
+def _has_several_values(values: NDArray[np.float64]) -> bool:
+    """More than two, missing ones aside."""
+    low, high = np.fmin.reduce(values), np.fmax.reduce(values)  # NaN where all are missing
+    return bool(((values > low) & (values < high)).any())
 
 
 def better_path(
@@ -68,12 +86,12 @@ def _path_of_bins(
     table: RawTable, schema: Schema, n_bins: int | None, learn: Callable[[int], InputTransform],
     make: Callable[[InputTransform], Path],
 ) -> Path:  # fmt: skip
-    numeric, begun = sum(categories is None for categories in schema.categories), time.perf_counter()
+    begun = time.perf_counter()
     if n_bins is not None:
         inputs = learn(n_bins)
         refuse_too_fine(inputs, n_bins)
         return make(inputs)
-    few = make(learn(few_bins(schema)))
+    few, numeric = make(learn(few_bins(table, schema))), _may_have_bins(table, schema)
     most = MANY if table.n_rows < LARGE else VERY_MANY
     all_bins = min(ALL_BINS, BINS_OF_A_ROW * table.n_rows)
     more = min(most, all_bins // max(numeric, 1), table.n_rows // ROWS_OF_A_BIN)

@@ -24,6 +24,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
 
         lower_i <= d predict / d x_i <= upper_i     for every x, in the user's units (of log predict under a log link)
 
+    Features that trees beside the network read keep their direction bit for bit, and have no slopes: see trees.
+
     Args:
         monotonic_cst: -1, 0 or +1 for each feature, as an array or a dict by name; None for no direction.
         slopes: {feature: (lower, upper)}, explicit intervals in raw units; such a feature is calibrated linearly.

@@ -84,7 +84,7 @@ class SlopeTable:
         if not found:
             jumps = any(row.feature == feature and "trees" in row.promise for row in self.rows)
             why = (
-                "trees read it, and it jumps; fit with trees=False, or ask for a cap (max_slope) of it"
+                "trees read it, and it jumps; fit with trees=False, or ask for a cap of it (max_slope={name: cap})"
                 if jumps
                 else f"the features are {sorted({r.feature for r in self.rows})}"
             )

@@ -112,7 +112,8 @@ def fit_sample(
     """As `fit_network` does it; calibrations also know the stream's ends, and whether anything is missing anywhere."""
     wider, started = columns.table(np.concatenate([cells, _ends(cells, sample)])), time.perf_counter()
 
-    bins = few_bins(schema) if settings.n_bins is None else settings.n_bins  # predictions of a stream must be quick
+    # predictions of a stream must be quick
+    bins = few_bins(table, schema) if settings.n_bins is None else settings.n_bins
     inputs = learn_inputs(wider, schema, promises, _longer(target, wider.n_rows), bins)
     refuse_too_fine(inputs, bins)
     boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
