@@ -81,6 +81,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "all features in every network": ({}, [(_race, "narrowed", lambda recipe, *_: recipe)]),
     "64 bins at most": ({}, [(_race, "VERY_MANY", 64)]),
     "nobody follows": ({}, [(_joining, "DIVIDED", math.inf)]),
+    "no scouts: all members climb the first rung": ({}, [(_recipe, "ends_with_scouts", lambda _: False)]),
     "no early end of noise": ({}, [(_misfit.Misfit, "is_noise", lambda _: False)]),
     "no longer paths": ({}, [(_fitting, "FURTHER", 0)]),
     "the strength of the lowest loss": ({}, [(_climber, "SURE", 0.0)]),
@@ -138,10 +139,10 @@ def one_set(name: str, variants: list[str], folds: int) -> dict[str, dict[str, f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--folds", type=int, default=3)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--sets", default="")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folds", type=int, default=3, help="of five (3)")
+    parser.add_argument("--only", default="", help="variants with commas, beside the default; all without")
+    parser.add_argument("--sets", default="", help="names with commas; all without")
     arguments = parser.parse_args()
     variants = ["default", *arguments.only.split(",")] if arguments.only else list(VARIANTS)
     sets = arguments.sets.split(",") if arguments.sets else list(list_sets())

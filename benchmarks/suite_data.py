@@ -19,7 +19,8 @@ def list_sets() -> dict[str, dict[str, Any]]:
     if not path.exists():
         raise SystemExit(
             f"there is no {path}; MONOLIP_DATA names the folder that holds suite/; benchmarks/second_suite.py makes "
-            "build/second, and with --kept-back build/kept_back"
+            "build/second, and with --kept-back build/kept_back; third_suite.py build/third, with --kept-back "
+            "build/third_kept_back, and with --large build/third_large"
         )
     found: dict[str, dict[str, Any]] = json.loads(path.read_text())
     return found

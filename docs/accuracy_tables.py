@@ -298,7 +298,9 @@ def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None
         axes.plot(x, y, "o", color="#1b7f5c" if y < 1 else "#c0392b", ms=5)
     axes.set_xscale("log", base=2)
     axes.set(xlabel="fit time: monolip / one LightGBM fit", ylabel="error: monolip / searched LightGBM")
-    axes.set_title("Data sets; left: faster than one fit, below (green): more accurate than the search", fontsize=9)
+    axes.set_title(
+        "Each data set: left of 1 faster than one LightGBM fit; below 1 (green) less error than its search", fontsize=9
+    )
     axes.margins(0.12)
     axes.set_xlim(left=0.45 * min(x for x, _ in points.values()))
     axes.xaxis.set_major_formatter("{x:g}")
@@ -308,20 +310,24 @@ def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None
 
 
 def _name(figure: Any, axes: Any, points: dict[str, tuple[float, float]]) -> None:
-    """A label beside each point; those that stand close together have theirs in a column below, the leftmost first, so
-    that no line crosses another."""
+    """A label beside each point; those that stand close together have theirs in a row above all of them, in the same
+    order, so that no line crosses another."""
+    axes.set_ylim(top=1.28)
     figure.draw_without_rendering()
     marks = dict(zip(points, axes.transData.transform(list(points.values())), strict=True))
     crowd = {
         name
         for name, (x, y) in marks.items()
-        if any(abs(x - u) < 45 and abs(y - v) < 14 for other, (u, v) in marks.items() if other != name)
+        if any(abs(x - u) < 60 and abs(y - v) < 14 for other, (u, v) in marks.items() if other != name)
     }
-    left = min((marks[name][0] for name in crowd), default=0.0)
-    for place, name in enumerate(sorted(crowd, key=lambda name: marks[name][0])):
-        at = axes.transData.inverted().transform((left - 4, marks[name][1]))[0], 0.93 - 0.035 * place
-        line = {"arrowstyle": "-", "lw": 0.5, "color": "#999999", "relpos": (1.0, 0.5), "shrinkA": 1, "shrinkB": 3}
-        axes.annotate(name.replace("_", " "), points[name], at, fontsize=6.5, ha="right", va="center", arrowprops=line)
+    ordered = sorted(crowd, key=lambda name: (marks[name][0], marks[name][1]))
+    for name, x in zip(ordered, _apart([marks[name][0] for name in ordered], 18.0), strict=True):
+        at = axes.transData.inverted().transform((x, marks[name][1]))[0], 1.06
+        line = {"arrowstyle": "-", "lw": 0.5, "color": "#999999", "relpos": (0.0, 0.0), "shrinkA": 0, "shrinkB": 3}
+        axes.annotate(
+            name.replace("_", " "), points[name], at, fontsize=6.5, rotation=45, rotation_mode="anchor", ha="left",
+            va="bottom", arrowprops=line,
+        )  # fmt: skip
     edge = figure.bbox.x0 + 0.85 * figure.bbox.width
     for name in set(points) - crowd:  # on the side that no line comes from
         inside = bool(marks[name][0] < edge)
@@ -329,6 +335,21 @@ def _name(figure: Any, axes: Any, points: dict[str, tuple[float, float]]) -> Non
             name.replace("_", " "), points[name], (6 if inside else -6, 0), textcoords="offset points", fontsize=6.5,
             ha="left" if inside else "right", va="center",
         )  # fmt: skip
+
+
+def _apart(places: list[float], gap: float) -> list[float]:
+    """Places in the same order, no two nearer than a gap; groups that had to move stay around their middle."""
+    groups: list[list[float]] = []
+    for place in places:
+        groups.append([place])
+        while len(groups) > 1 and _first(groups[-1], gap) - _first(groups[-2], gap) < gap * len(groups[-2]):
+            last = groups.pop()
+            groups[-1] += last
+    return [_first(group, gap) + gap * k for group in groups for k in range(len(group))]
+
+
+def _first(group: list[float], gap: float) -> float:
+    return sum(group) / len(group) - gap * (len(group) - 1) / 2
 
 
 def _median(values: Iterable[float]) -> float:
