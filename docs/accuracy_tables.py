@@ -186,7 +186,8 @@ stopping (up to 1500 trees), no search on either side, kernels compiled, interle
 quotient of both medians). Every round is another fold, and a fit of few rows may take ten times as long on one fold as
 on another (where more bins or a longer path win); presets are of the first three rounds.
 Median ratio over data sets (in brackets: for 95 % of the ways to draw the same rounds anew): {medians}; of mean times,
-which count rare long fits, {means}; of processor time, one thread: {data["results"]["median_cpu_ratio"][threads[0]]:.2f}.
+which count rare long fits, {means}; of processor time, one thread:
+{data["results"]["median_cpu_ratio"][threads[0]]:.2f}.
 
 {table(head, rows)}
 
