@@ -73,10 +73,11 @@ paper-fast: $(STAMP)
 	$(PIP) lightgbm xgboost pyarrow pillow
 	$(PAPER) --fast
 
-# Every benchmark, one after the other; results are committed, and docs/benchmarks.md is made from them.
+# The benchmarks of the open suite, one after the other; results are committed, and docs/benchmarks.md is made from them.
+# Hours. Other suites, and those that need other machines: see the docstrings in benchmarks/.
 bench: $(STAMP)
 	$(PIP) --no-deps monotonicnetworks==1.5.1
 	$(PIP) lightgbm xgboost catboost pyarrow treelite tl2cgen onnxruntime
-	for name in duplicates free_branch ulp_steps initialisation overhead training_speed predict_speed cold_start growth fit_time ablation random_tables fixed_point robustness violations inference; do $(PY) benchmarks/$$name.py || exit 1; done
-	$(PY) benchmarks/accuracy.py --repeats 1 --jobs $(JOBS) --resume
+	for name in duplicates free_branch ulp_steps initialisation overhead training_speed predict_speed cold_start growth fit_time ablation random_tables fixed_point robustness violations inference; do $(if $(DATA),MONOLIP_DATA=$(DATA)) $(PY) benchmarks/$$name.py || exit 1; done
+	$(if $(DATA),MONOLIP_DATA=$(DATA)) $(PY) benchmarks/accuracy.py --repeats 2 --jobs $(JOBS) --resume
 	for page in make_tables readme_table scale_tables make_violations robustness_tables; do $(PY) docs/$$page.py || exit 1; done

@@ -37,6 +37,7 @@ from monolip.estimators import (
     _race,
     _recipe,
     _starts,
+    _tree_efforts,
 )
 from record import record
 from suite_data import list_sets, read_set
@@ -88,6 +89,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "no trees": ({"trees": False}, []),
     "trees over free features only": ({"trees": "free"}, []),
     "any trees": ({"trees": True}, []),
+    "no trees for tables with little noise": ({}, [(_tree_efforts, "_is_telling", lambda *_: False)]),
+    "all trees of few rows by short steps": ({}, [(_tree_efforts, "BRISK", _tree_efforts.FEW_ROWS)]),
     "width 16": ({"hidden_layer_sizes": (16, 16)}, []),
     "width 128": ({"hidden_layer_sizes": (128, 128)}, []),
     "one hidden layer": ({"hidden_layer_sizes": (32,)}, []),

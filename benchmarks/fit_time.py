@@ -11,7 +11,7 @@ the very first one on a machine, which compiles) stands beside it.
 
 A table's ratio is the median over rounds of ours / theirs in the same round; mean_ratio is that of the mean times,
 which counts rare long fits. Where all rounds so far took less than a second there are five times as many, as small
-tables take two or three times as long by the fold. interval: 95 % of the median over tables, rounds drawn anew. The
+tables take up to ten times as long by the fold. interval: 95 % of the median over tables, rounds drawn anew. The
 presets (contestants/ours.py) follow in the first rounds, one thread, against the same LightGBM fits; tables of the
 second and third suite are timed without presets and cold start.
 """
@@ -36,7 +36,7 @@ import warnings
 import numpy as np
 
 from accuracy_unit import Unit, split_of
-from contestants import Predict, Task
+from contestants import CONTESTANTS, Predict, Task, missing_packages
 from contestants.ours import PRESETS, fit_ours, warm_up
 from contestants.task import main_error
 from contestants.trees import lightgbm_plain
@@ -139,6 +139,8 @@ def main() -> None:
     if arguments.one:
         print(json.dumps(_first_fit(*arguments.one.split(","))))
         return
+    if missing := missing_packages(CONTESTANTS["lightgbm_plain"]):
+        raise SystemExit(f"times are relative to LightGBM's; pip install {' '.join(missing)}")
     known, others = list_sets(), [json.loads(path.read_text()) for path in OTHERS]
     is_open_suite = not any(tables.keys() & known.keys() for tables in others)
     if not is_open_suite and arguments.result == "fit_time":

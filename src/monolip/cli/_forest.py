@@ -19,7 +19,7 @@ _WORDS = {
     "trees='free', but": "--trees free, but",
     "trees=True, but": "--trees yes, but",
     "name them by fit(groups=)": "name them by --groups",
-    "leave the forest out by trees=False": "leave the forest out by --trees no",
+    "leave all trees out by trees=False": "leave all trees out by --trees no",
     "groups: ": "--groups: ",
     "or leave groups out": "or leave --groups out",
 }

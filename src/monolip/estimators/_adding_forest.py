@@ -50,7 +50,7 @@ TOO_MANY = "trees={!r}, but a stream of more rows than a fit reads whole ({}) ha
 COPIES = (
     "{:.0%} of the rows have features that another row has as well; the forest over {} learns such rows by heart, and "
     "rows held out take that for a gain; if they are of one customer, or copies, name them by fit(groups=), or leave "
-    "the forest out by trees=False"
+    "all trees out by trees=False"
 )
 
 
