@@ -32,7 +32,7 @@ from accuracy_unit import Unit, run_unit
 from contestants import CONTESTANTS, add_variant, missing_packages
 from contestants.ours import warm_up
 from record import ROOT, record
-from suite_data import list_sets
+from suite_data import at_least, list_sets
 
 OURS = "monolip"
 
@@ -115,9 +115,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sets", default="", help="names with commas; all without")
     parser.add_argument("--contestants", default="", help=f"of {', '.join(CONTESTANTS)}; all without")
     parser.add_argument("--variant", action="append", default=[], help='NAME={"argument": value}: one more monolip')
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=1, help="processes, one thread each")
+    parser.add_argument("--repeats", type=at_least(1), default=2)
+    parser.add_argument("--folds", type=at_least(2), default=5)
+    parser.add_argument("--jobs", type=at_least(1), default=1, help="processes, one thread each")
     parser.add_argument("--resume", action="store_true", help="use units already in the cache")
     parser.add_argument("--trust", action="store_true", help="use cached units of other code or versions as well")
     parser.add_argument("--cache", default=str(ROOT / "build" / "accuracy.jsonl"))
@@ -133,7 +133,7 @@ def _entries(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str], 
     options = {}
     for text in arguments.variant:
         name, _, arguments_of = text.partition("=")
-        options[name] = tuple(sorted(json.loads(arguments_of).items()))
+        options[name] = tuple(sorted(_settings(text, arguments_of).items()))
         add_variant(name, name, dict(options[name]))
     suite = list_sets()
     wanted = [name for name in arguments.contestants.split(",") if name] or list(CONTESTANTS)
@@ -146,6 +146,19 @@ def _entries(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str], 
     for name, packages in missing.items():
         print(f"left out: {name} needs {', '.join(packages)}")
     return {name: suite[name] for name in sets}, [n for n in wanted if n not in missing], options, missing
+
+
+def _settings(text: str, arguments_of: str) -> dict[str, Any]:
+    try:
+        found = json.loads(arguments_of)
+    except json.JSONDecodeError:
+        found = None
+    from monolip.estimators import MonotonicRegressor
+
+    known = MonotonicRegressor().get_params()
+    if not isinstance(found, dict) or not found.keys() <= known.keys():
+        raise SystemExit(f'a variant is NAME={{"argument": value}}, arguments of {sorted(known)}; got {text}')
+    return dict(found)
 
 
 def _cached(units: list[Unit], cache: Path, trust: bool) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from contestants.ours import PRESETS, fit_ours, warm_up
 from contestants.task import main_error
 from contestants.trees import lightgbm_plain
 from record import record
-from suite_data import list_sets, read_set
+from suite_data import at_least, list_sets, read_set
 
 FOLDS, PRESET_ROUNDS = 5, 3
 OTHERS = [Path(__file__).with_name(f"{name}_suite.json") for name in ("second", "third")]
@@ -148,7 +148,7 @@ def main() -> None:
     wanted = [name for name in arguments.sets.split(",") if name] or list(known)
     if unknown := [name for name in wanted if name not in known]:
         raise SystemExit(f"there is no table {', '.join(unknown)}; got these: {', '.join(known)}")
-    threads = [int(t) for t in arguments.threads.split(",")]
+    threads = arguments.threads
     print("loading kernels (the first time on a machine they are compiled, for a minute or two)", flush=True)
     warm_up()
     found: dict[str, dict[str, list[float]]] = {name: {} for name in wanted}
@@ -184,11 +184,15 @@ def _results(found: dict[str, dict[str, list[float]]], known: dict[str, Any], th
     return {**medians, "interval": {t: interval(table, t) for t in threads}, "data_sets": table}
 
 
+def _threads(text: str) -> list[int]:
+    return [at_least(1)(each) for each in text.split(",")]
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=10, help="of each table, at least (10)")
+    parser.add_argument("--rounds", type=at_least(1), default=10, help="of each table, at least (10)")
     parser.add_argument("--sets", default="", help="names with commas; all without")
-    parser.add_argument("--threads", default="1,2", help="numbers of threads with commas (1,2)")
+    parser.add_argument("--threads", type=_threads, default=[1, 2], help="numbers of threads with commas (1,2)")
     parser.add_argument("--write", action="store_true", help="write the result of a part as well")
     parser.add_argument("--no-cold-start", action="store_true", help="leave it out; nothing is written then")
     parser.add_argument("--result", default="fit_time", help="its name: benchmarks/results/NAME.json (fit_time)")

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["data_folder", "list_sets", "read_set"]
+__all__ = ["at_least", "data_folder", "list_sets", "read_set"]
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """What reads such a number off a command line; another one is refused."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"a whole number of {least} or more; got {text}")
+        return int(text)
+
+    return number
 
 
 def list_sets() -> dict[str, dict[str, Any]]:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .cached import cached_property
 from .errors import StructureError
 from .floats import locked, to_floats
 from .ordered import affine, as_rows, check_group_size, clamp_limit, sort_groups

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
 from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .cached import cached_property
 from .errors import FrozenFileError, InputError, PrecisionError, StructureError
 from .fixed_point_format import FixedPointFormat
 from .fixed_point_inputs import FixedFree, FixedInputs, raw_columns

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .cached import cached_property
 from .errors import InputError, StructureError
 from .fixed_point_map import WIDEST, FixedMap
 from .fixed_point_trunk import locked_ints

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .cached import cached_property
 from .errors import StructureError
 from .fixed_point_trunk import locked_ints
 from .floats import locked, to_floats

@@ -13,12 +13,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .cached import cached_property
 from .convex import check_layers
 from .errors import StructureError
 from .floats import locked, to_floats

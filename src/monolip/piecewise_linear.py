@@ -13,13 +13,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .cached import cached_property
 from .errors import InputError, StructureError
 
 __all__ = ["FINITE", "PiecewiseLinear", "inner_slopes", "proved"]

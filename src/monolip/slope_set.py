@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .cached import cached_property
 from .errors import SlopeError
 from .floats import locked, to_floats
 from .monotonic_cst import by_position, feature_index, read_per_feature

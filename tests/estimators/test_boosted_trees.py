@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_boosted, _tree_efforts
+from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_boosted, _fitting, _tree_efforts
+from monolip.estimators._adding_boosted import Blended
 from monolip.estimators._blending import EXPECTED, MOST, Share, of_constant, share_of
 from monolip.estimators._boosting import CodedRows, _edges
 from monolip.estimators._free_columns import FreeColumns
@@ -279,6 +281,39 @@ def test_few_trees_that_gain_much_are_followed_by_more(gain, paces, rng, monkeyp
     monkeypatch.setattr(_adding_boosted, "WORTH_OF_GAINED", 0.0)
     assert "a" in fitted(regressor, rng, trees="auto", max_iter=2)[0].tree_features_
     assert looked == [getattr(_tree_efforts, pace).pace for pace in paces]
+
+
+@pytest.mark.parametrize(("gains", "kept"), [((0.3, 0.2), 0.3), ((0.2, 0.3), 0.3), ((0.2, None), 0.2)])
+def test_of_few_trees_and_more_the_better_ones_are_kept(gains, kept, rng, monkeypatch):
+    original, taken = _adding_boosted._grown, iter(gains)
+
+    def grown(whole, *given):
+        found, gain = original(whole, *given), next(taken)
+        return Blended(whole) if gain is None else found._replace(share=found.share._replace(gain=gain))
+
+    monkeypatch.setattr(_adding_boosted, "_grown", grown)
+    monkeypatch.setattr(_adding_boosted, "share_of", lambda *_: Share(0.3, 0.12, 0.01, 0.12))
+    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: Look(_tree_efforts.BRISK))
+    monkeypatch.setattr(_adding_boosted, "WORTH_OF_GAINED", 0.0)
+    blended = []
+    blend = _fitting.blend_boosted
+    monkeypatch.setattr(_fitting, "blend_boosted", lambda *given: blended.append(blend(*given)) or blended[0])
+    fitted(regressor, rng, trees="auto", max_iter=2)
+    assert blended[0].share.gain == kept
+    assert blended[0].trees is not None
+
+
+@pytest.mark.parametrize("wanted", ["auto", True, "free"])
+def test_targets_too_large_for_trees_are_told_and_have_none(wanted, rng):
+    """Weights as large as 1e153 leave no room for inputs as large as that: the sum of the trees would be cut off."""
+    X = rng.uniform(-1, 1, (200, 6))
+    y = np.floor(3 * X[:, 0]) + 2 * (X[:, 1] > 0.2) + (X[:, 4] > 0) * (X[:, 5] > 0) * 2 + 0.1 * rng.normal(size=200)
+    for size, has in ((1e100, True), (1e153, False), (1e199, False)):
+        model = MonotonicRegressor(monotonic_cst=[1, 1, 0, 0, 0, 0], random_state=0, trees=wanted)
+        with nullcontext() if has else pytest.warns(UserWarning, match="so large that trees"):
+            model.fit(X, size * y)
+        assert bool(model.tree_features_) is has
+        assert np.sqrt(np.mean(np.square(model.predict(X) / size - y))) < 0.5
 
 
 def test_ctrl_c_while_it_is_asked_who_looks_loses_no_fit(rng, monkeypatch):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from contextlib import nullcontext
 from threading import Event, Thread
@@ -275,6 +278,57 @@ def test_blas_has_one_thread_whichever_thread_fits_and_whichever_ends_last():
             ending.set()
             thread.join()
             assert threads() == had
+    assert seen == [{1}, {1}]
+
+
+FORKED = """
+import os, threading
+import numpy as np
+from threadpoolctl import ThreadpoolController
+from monolip.estimators import MonotonicRegressor
+from monolip.estimators._one_blas_thread import one_blas_thread
+pools = ThreadpoolController().select(user_api="blas")
+threads = lambda: {library.num_threads for library in pools.lib_controllers}
+X = np.random.default_rng(0).normal(size=(300, 6))
+fit = lambda: MonotonicRegressor(max_iter=3, random_state=0).fit(X, X[:, 0])
+with pools.limit(limits=2):
+    had, stop = threads(), threading.Event()
+    fit()
+    def work():
+        while not stop.is_set():
+            fit()
+    others = [threading.Thread(target=work) for _ in range(3)]
+    [thread.start() for thread in others]
+    with one_blas_thread():
+        child = os.fork()
+        if not child:
+            fit()
+            os._exit(0 if threads() == had else 3)
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    stop.set()
+    [thread.join() for thread in others]
+    print(ended, threads() == had)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
+def test_a_process_forked_while_others_fit_can_fit_and_has_its_blas_threads():
+    found = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=120)
+    assert found.stdout.split() == ["0", "True"], found.stderr
+
+
+def test_all_of_a_fit_has_one_blas_thread(rng, monkeypatch):
+    pools, seen = ThreadpoolController().select(user_api="blas"), []
+    for name in ("freeze", "blend_boosted"):
+        original = getattr(_fitting, name)
+
+        def noting(*given, original=original, **named):
+            seen.append({library.num_threads for library in pools.lib_controllers})
+            return original(*given, **named)
+
+        monkeypatch.setattr(_fitting, name, noting)
+    with pools.limit(limits=2):
+        MonotonicRegressor(max_iter=3, random_state=0).fit(rng.normal(size=(80, 2)), rng.normal(size=80))
     assert seen == [{1}, {1}]
 
 

@@ -9,11 +9,11 @@ first-layer row; decay of g towards slope 0 is decay of f towards the additive f
 from __future__ import annotations
 
 from copy import copy
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from monolip.cached import cached_property
 from monolip.engine._start import best_constant
 from monolip.engine.additive import Additive
 from monolip.engine.problem import Problem

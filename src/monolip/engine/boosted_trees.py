@@ -13,12 +13,12 @@ held out say how many trees are worth having.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.cached import cached_property
 from monolip.engine._boosted_growth import grow
 from monolip.engine._boosted_lanes import MOST_CODES, TOGETHER
 from monolip.engine._compile import compiled

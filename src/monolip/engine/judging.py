@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from monolip.cached import cached_property
 from monolip.engine._compile import compiled
 from monolip.engine._pointers import call_value
 from monolip.engine._start import new_lanes

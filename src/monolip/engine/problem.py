@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from monolip.cached import cached_property
 from monolip.engine._bin_columns import add_linear, check_ranges, sums_of_bins, unpack
 from monolip.engine._inputs import finite_target, offsets, row_weights, slope_boxes, trunks_of
 from monolip.engine._packing import packed_rows

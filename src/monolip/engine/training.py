@@ -6,12 +6,12 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Event
 from typing import Any, Literal, NamedTuple
 
 from numpy.typing import ArrayLike, NDArray
 
+from monolip.cached import cached_property
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays, Trainer
 from monolip.engine.training_options import TrainingOptions

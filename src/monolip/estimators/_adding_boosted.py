@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine.boosted_trees import Boosted
-from monolip.estimators._adding_forest import GAINED, LATE, TOO_FEW, Whole, can_learn
+from monolip.estimators._adding_forest import GAINED, LATE, TOO_FEW, TOO_LARGE, Whole, can_learn
 from monolip.estimators._blending import Share, of_constant, share_of
 from monolip.estimators._boosting import CodedRows, Effort, boostings
 from monolip.estimators._climber import Chosen, Climber
 from monolip.estimators._forest import joined
 from monolip.estimators._free_columns import FreeColumns, steplike_places
-from monolip.estimators._freezing import least_factor, with_forest
+from monolip.estimators._freezing import cuts_forest, least_factor, with_forest
 from monolip.estimators._left_out import Part, left_out
 from monolip.estimators._leftover import Leftover
 from monolip.estimators._promises import Promises
@@ -106,9 +106,8 @@ def blend_boosted(
         given = whole, network, recipe, parts, rows, coded, left, target
         found = _grown(*given, effort, least, look.of_all)
         more = _seconds(FEW_ROWS, len(left.y), len(places))
-        if effort is BRISK and found.share.gain > MUCH_BY_TREES and not recipe.coach.is_out_of_time(more):
-            again = _grown(*given, FEW_ROWS, least, look.of_all)
-            found = again if again.trees is not None else found
+        if effort is BRISK and found.share.gain > MUCH_BY_TREES and not recipe.coach.is_out_of_time(more, wanted=True):
+            found = max(found, _grown(*given, FEW_ROWS, least, look.of_all), key=lambda blended: blended.share.gain)
     return found
 
 
@@ -176,4 +175,7 @@ def _blended(whole: Whole, network: FrozenNetwork, trees: FreeForest | None, sha
         return Blended(whole)
     assert whole.network.inputs is not None
     both = joined(trees, share.share, whole.network.inputs.forest, rest)
-    return Blended(whole._replace(network=with_forest(network, both, rest, share.share * target.shift)), trees, share)
+    blended = with_forest(network, both, rest, share.share * target.shift)
+    if cuts_forest(blended):
+        return Blended(whole._replace(told=tuple(dict.fromkeys((*whole.told, TOO_LARGE)))))
+    return Blended(whole._replace(network=blended), trees, share)

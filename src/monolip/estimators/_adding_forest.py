@@ -14,7 +14,7 @@ from monolip.estimators._climber import Chosen, Climber
 from monolip.estimators._forest import FreeRows, Growth
 from monolip.estimators._forest_worth import grow_free_forest
 from monolip.estimators._free_columns import FreeColumns, free_places
-from monolip.estimators._freezing import with_forest
+from monolip.estimators._freezing import cuts_forest, with_forest
 from monolip.estimators._leftover import Leftover, Worth
 from monolip.estimators._promises import Promises
 from monolip.estimators._recipe import Recipe
@@ -47,6 +47,7 @@ TOO_FEW = (
 )
 LATE = "trees={!r}, but max_time left no time for them; the model has none"
 TOO_MANY = "trees={!r}, but a stream of more rows than a fit reads whole ({}) has no trees; the model has none"
+TOO_LARGE = "y is so large that trees beside the network would be cut off; the model has none; rescale y"
 COPIES = (
     "{:.0%} of the rows have features that another row has as well; the forest over {} learns such rows by heart, and "
     "rows held out take that for a gain; if they are of one customer, or copies, name them by fit(groups=), or leave "
@@ -119,7 +120,10 @@ def add_forest(
         if grown is not None:
             names = ", ".join(network.inputs.names[j] for j in places[:3]) + (" ..." if len(places) > 3 else "")
             told = (COPIES.format(grown.copies, names),) if grown.copies and target.groups is None else ()
-            whole = Whole(with_forest(network, grown.forest), grown.worth, grown.added, told)
+            together = with_forest(network, grown.forest)
+            if cuts_forest(together):
+                return Whole(network, told=(TOO_LARGE,))
+            whole = Whole(together, grown.worth, grown.added, told)
     return whole
 
 

@@ -80,6 +80,7 @@ class Fitted:
     outputs: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None  # see `_outputs`
 
 
+@one_blas_thread()
 def fit_network(
     table: RawTable, schema: Schema, promises: Promises, target: Target, settings: Settings,
     on_progress: Callable[..., None] | None = None, before: Fitted | None = None,
@@ -105,15 +106,14 @@ def fit_network(
         return Path(inputs, boxes, recipe)
 
     kept: tuple[NetworkArrays, ...] = ()
-    with one_blas_thread():
-        if before is None:
-            inputs, boxes, recipe = better_path(table, schema, settings.n_bins, learn, make)
-            chosen, climbers = recipe.run()
-        else:
-            assert before.network.inputs is not None
-            inputs, boxes, recipe = make(before.network.inputs)
-            chosen, kept = before.chosen, before.arrays
-            climbers = followers(recipe, chosen, len(kept))
+    if before is None:
+        inputs, boxes, recipe = better_path(table, schema, settings.n_bins, learn, make)
+        chosen, climbers = recipe.run()
+    else:
+        assert before.network.inputs is not None
+        inputs, boxes, recipe = make(before.network.inputs)
+        chosen, kept = before.chosen, before.arrays
+        climbers = followers(recipe, chosen, len(kept))
     arrays = (*kept, *(climber.result(chosen.rung) for climber in climbers))
     network = freeze(
         arrays, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift

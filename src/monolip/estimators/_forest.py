@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.cached import cached_property
 from monolip.engine.extra_trees import Tree, grow_trees, sum_of_trees
 from monolip.estimators._free_columns import FreeColumns
 from monolip.free_forest import FreeForest

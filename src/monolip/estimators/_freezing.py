@@ -19,7 +19,7 @@ from monolip.input_transform import InputTransform
 from monolip.output_link import OutputLink
 from monolip.slopes import SlopeBounds
 
-__all__ = ["averaged", "freeze", "least_factor", "rescale", "with_forest", "without_forest"]
+__all__ = ["averaged", "cuts_forest", "freeze", "least_factor", "rescale", "with_forest", "without_forest"]
 
 FloatArray = NDArray[np.float64]
 FOREST_BOX = (0.0, 64.0)  # of the weights of a forest's sum, which are 1 until somebody scales the network
@@ -62,6 +62,15 @@ def with_forest(network: FrozenNetwork, forest: FreeForest, factor: float = 1.0,
     )
     more = InputTransform(inputs.columns, forest)
     return replace(network, promise=bounds, members=members, inputs=more, raw_promise=raw)
+
+
+def cuts_forest(network: FrozenNetwork) -> bool:
+    """Whether its forest's sum may lie beyond what the first layer looks at, where targets are beyond 1e150: weights as
+    large as those leave little room for inputs."""
+    assert network.inputs is not None
+    assert network.inputs.forest is not None
+    forms = (trunk.form for member in network.members for trunk in member)
+    return any(network.inputs.forest.largest > form.clamp_limit for form in forms)
 
 
 def without_forest(network: FrozenNetwork) -> FrozenNetwork:

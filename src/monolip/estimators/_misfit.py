@@ -13,11 +13,12 @@ rows, is the part of what the start leaves over that the cells would explain.
 from __future__ import annotations
 
 import math
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.cached import cached_property
 from monolip.engine.additive import Additive, slope_and_curvature
 from monolip.engine.problem import Problem
 from monolip.estimators._misfit_sums import any_bends, multiply, pair_sums, quarter_codes

@@ -15,14 +15,15 @@ __all__ = ["one_blas_thread"]
 
 _lock = Lock()
 _running = 0  # fits under way in this process: the first sets the limit, the last one lifts it
-_had: list[tuple[Any, int]] = []  # what the last one restores
+_had: list[tuple[Any, int]] = []  # what the last one restores; nothing while none runs
 _pools: Any = None  # BLAS libraries of this process: to look for them takes longer than a small table's start
 
 
 def _forget() -> None:
-    """A process forked while another thread was fitting inherits a held lock and a count of fits it does not run."""
-    global _lock, _running, _had
-    _lock, _running, _had = Lock(), 0, []
+    """A process forked while another thread was fitting inherits a held lock and a count of fits it does not run; and
+    their limit, which its own first fit lifts."""
+    global _lock, _running
+    _lock, _running = Lock(), 0
 
 
 if hasattr(os, "register_at_fork"):
@@ -55,8 +56,8 @@ def one_blas_thread() -> Iterator[None]:
     global _running, _had
     with _lock:
         if _running == 0:
-            _had = [(library, library.num_threads) for library in _blas().lib_controllers]
-            _had = [(library, count) for library, count in _had if count != 1]
+            counts = [(library, library.num_threads) for library in _blas().lib_controllers]
+            _had = _had or [(library, count) for library, count in counts if count != 1]
             for library, _ in _had:
                 _set_threads(library, 1)
         _running += 1
@@ -68,3 +69,4 @@ def one_blas_thread() -> Iterator[None]:
             if _running == 0:
                 for library, count in _had:
                     _set_threads(library, count)
+                _had = []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.cached import cached_property
 from monolip.estimators._tables import RawColumn, RawTable
 
 __all__ = ["pick_rows"]

@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.cached import cached_property
 from monolip.engine.additive import Additive
 from monolip.engine.problem import Problem
 from monolip.estimators._climber import RATE, Chosen, Climber, Hands, Rung, Used

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.cached import cached_property
 from monolip.engine.architecture import Architecture
 from monolip.engine.problem import Problem
 from monolip.estimators._fast_inputs import FastInputs

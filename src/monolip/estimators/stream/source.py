@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
+from monolip.cached import cached_property
 from monolip.errors import InputError
 from monolip.estimators.stream._arrow import LABEL, NOTHING, NUMBER, kind_of, open_parquet, refuse_file, require_pyarrow
 from monolip.estimators.stream._listing import ListedFile, list_files, listing
