@@ -13,7 +13,7 @@ from monolip.errors import InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _adding_boosted, _fitting, _tree_efforts
 from monolip.estimators._adding_boosted import Blended
 from monolip.estimators._blending import EXPECTED, MOST, Share, of_constant, share_of
-from monolip.estimators._boosting import CodedRows, _edges
+from monolip.estimators._boosting import CodedRows
 from monolip.estimators._free_columns import FreeColumns
 from monolip.estimators._leftover import Leftover
 from monolip.estimators._tree_efforts import Look
@@ -132,6 +132,23 @@ def test_auto_is_for_who_asks_for_directions_and_looks_at_noise_of_many_features
     assert model.trees_gain_ < 0.1
 
 
+def test_many_rows_are_sketched_and_have_trees_for_steps_but_not_for_noise(rng, monkeypatch):
+    """Four rows in five have a 0; of the others every second number is worth a step, and no network finds that."""
+    looked, original = [], _adding_boosted.boostings
+    monkeypatch.setattr(_adding_boosted, "boostings", lambda *given: looked.append(given[3]) or original(*given))
+    rng = np.random.default_rng(1)
+    a = np.where(rng.random(6000) < 0.8, 0.0, rng.integers(1, 60, 6000))
+    X = np.column_stack([a, rng.normal(size=(6000, 2))])
+    noise, directions = rng.normal(size=6000), [0, 1, 0]
+    model = MonotonicRegressor(monotonic_cst=directions, random_state=0).fit(X, X[:, 1] + 1.5 * (a % 2) + noise)
+    assert looked == [_tree_efforts.SKETCH.pace, _tree_efforts.MANY_ROWS.pace]
+    assert "x0" in model.tree_features_
+    assert model.trees_gain_ > 0.03
+    model = MonotonicRegressor(monotonic_cst=directions, random_state=0).fit(X, X[:, 1] + noise)
+    assert looked[2:] == [_tree_efforts.SKETCH.pace]
+    assert not model.tree_features_
+
+
 @pytest.mark.parametrize("make", [regressor, classifier])
 def test_compiled_predictions_have_the_bits_of_the_frozen_network(make, rng):
     model, X = fitted(make, rng)
@@ -244,7 +261,8 @@ def test_a_first_part_that_clearly_loses_ends_it_unless_any_gain_will_do(wanted,
         return Share(0.3, gain, 0.01, gain)
 
     monkeypatch.setattr(_adding_boosted, "share_of", share)
-    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: Look(_tree_efforts.FEW_ROWS))
+    look = Look(_tree_efforts.FEW_ROWS, least=0.0 if wanted is True else _tree_efforts.WORTH)
+    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: look)
     model = fitted(regressor, rng, n_estimators=4, trees=wanted)[0]
     assert len(heard) == parts
     assert "a" not in model.tree_features_
@@ -266,10 +284,15 @@ def test_a_first_part_that_clearly_loses_ends_it_unless_any_gain_will_do(wanted,
 def test_trees_are_taken_for_a_gain_beyond_half_its_error(effort, gain, error, of_all, taken, rng, monkeypatch):
     monkeypatch.setattr(_adding_boosted, "share_of", lambda *_: Share(0.3, gain, error, gain))
     monkeypatch.setattr(_adding_boosted, "of_constant", lambda *_: of_all)
-    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: Look(getattr(_tree_efforts, effort), 0.0002))
+    monkeypatch.setattr(
+        _adding_boosted, "look_for_trees", lambda *_: Look(getattr(_tree_efforts, effort), of_all=0.0002)
+    )
     monkeypatch.setattr(_adding_boosted, "WORTH_OF_GAINED", 0.0)
     model = fitted(regressor, rng, trees="auto", max_iter=2)[0]
     assert ("a" in model.tree_features_) is taken
+
+
+FOLLOWED = Look(_tree_efforts.BRISK, then=_tree_efforts.FEW_ROWS, much=_tree_efforts.MUCH_BY_TREES)
 
 
 @pytest.mark.parametrize(("gain", "paces"), [(0.08, ["BRISK"]), (0.12, ["BRISK", "FEW_ROWS"])])
@@ -277,7 +300,7 @@ def test_few_trees_that_gain_much_are_followed_by_more(gain, paces, rng, monkeyp
     looked, original = [], _adding_boosted.boostings
     monkeypatch.setattr(_adding_boosted, "boostings", lambda *given: looked.append(given[3]) or original(*given))
     monkeypatch.setattr(_adding_boosted, "share_of", lambda *_: Share(0.3, gain, 0.01, gain))
-    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: Look(_tree_efforts.BRISK))
+    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: FOLLOWED)
     monkeypatch.setattr(_adding_boosted, "WORTH_OF_GAINED", 0.0)
     assert "a" in fitted(regressor, rng, trees="auto", max_iter=2)[0].tree_features_
     assert looked == [getattr(_tree_efforts, pace).pace for pace in paces]
@@ -293,7 +316,7 @@ def test_of_few_trees_and_more_the_better_ones_are_kept(gains, kept, rng, monkey
 
     monkeypatch.setattr(_adding_boosted, "_grown", grown)
     monkeypatch.setattr(_adding_boosted, "share_of", lambda *_: Share(0.3, 0.12, 0.01, 0.12))
-    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: Look(_tree_efforts.BRISK))
+    monkeypatch.setattr(_adding_boosted, "look_for_trees", lambda *_: FOLLOWED)
     monkeypatch.setattr(_adding_boosted, "WORTH_OF_GAINED", 0.0)
     blended = []
     blend = _fitting.blend_boosted
@@ -338,7 +361,7 @@ def test_rows_in_a_periodic_order_hide_no_values(rng):
     n = 40_000
     x = np.where(np.arange(n) % 2 == 0, 0.0, rng.uniform(0, 10, n))
     coded = CodedRows(FreeColumns((0,), x[:, None], ((0.0, 0.0),)), np.ones(1, np.int64))
-    assert len(coded._edges[0]) > 25
+    assert len(coded.edges[0]) > 25
 
 
 def test_what_stands_for_missing_values_is_that_of_all_rows(rng, monkeypatch):
@@ -445,13 +468,7 @@ def test_codes_are_in_order_and_trees_ask_for_numbers_between(n_values, rng):
     order = np.argsort(numbers[:, 0], kind="stable")
     assert (np.diff(coded.codes[order, 0].astype(int)) >= 0).all()
     assert min(n_values, 50) <= len(np.unique(coded.codes)) <= 64
-    edges = coded._edges[0]
+    edges = coded.edges[0]
     assert (np.diff(edges) > 0).all()
     for code, edge in enumerate(edges, 1):
         assert ((numbers[:, 0] >= edge) == (coded.codes[:, 0] >= code)).all()
-
-
-@pytest.mark.parametrize("numbers", [[-1.7e308, 1.7e308], [0.0, 5e-324], [1.0, np.nextafter(1.0, 2.0)]])
-def test_edges_part_numbers_that_have_none_between(numbers):
-    ((edge,),) = _edges(np.array(numbers)[:, None])
-    assert numbers[0] < edge <= numbers[1]

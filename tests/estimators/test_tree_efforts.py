@@ -46,11 +46,14 @@ class Path:
         (300, 5, Path(climbed=1, explained=0.7, loss="logistic"), False, None),
         (300, 4, Path(climbed=1, explained=0.7, held_out=False), False, None),  # nobody can tell
         (300, 4, Path(climbed=1, explained=0.7, anchored=False), False, None),
-        (6000, 12, Path(many=True, climbed=4, explained=0.7), False, None),
+        (6000, 12, Path(many=True, climbed=4, explained=0.7), False, "SKETCH"),
         (2000, 80, Path(climbed=4), True, "QUICK"),  # four boostings would take too long
         (2000, 80, Path(climbed=4), False, "QUICK"),
         (3000, 12, Path(many=True, climbed=4), False, "QUICK"),
-        (6000, 12, Path(many=True, climbed=4), False, None),
+        (6000, 12, Path(many=True, climbed=4), False, "SKETCH"),
+        (3000, 8, Path(many=True, climbed=4), False, "SKETCH"),
+        (6000, 2, Path(many=True, climbed=4, loss="logistic"), False, "SKETCH"),
+        (6000, 1, Path(many=True, climbed=4), False, None),
         (6000, 2, Path(many=True, climbed=4), True, "MANY_ROWS"),
     ],
 )
@@ -65,7 +68,21 @@ def test_who_looks_for_trees_and_how_long(n, features, path, gained, effort):
     assert look_for_trees(*given, False, gained) is None
     asked = look_for_trees(*given, True, gained)
     assert asked.effort in (_tree_efforts.FEW_ROWS, _tree_efforts.MANY_ROWS, _tree_efforts.QUICK)
-    assert asked.of_all == 0.0
+    assert (asked.least, asked.of_all, asked.then) == (0.0, 0.0, None)  # at once, and for any gain
+
+
+def test_what_is_rough_is_followed_by_more_where_it_gains():
+    class Promises:
+        directions = np.ones((8, 1))
+
+    def look(n, path):
+        found = look_for_trees(n, list(range(8)), path, Promises, "auto", False)
+        return found.effort, found.least, found.then, found.much
+
+    few, many = look(300, Path(climbed=2)), look(6000, Path(many=True, climbed=4))
+    worth, sketched = _tree_efforts.WORTH, _tree_efforts.SKETCHED
+    assert few == (_tree_efforts.BRISK, worth, _tree_efforts.FEW_ROWS, _tree_efforts.MUCH_BY_TREES)
+    assert many == (_tree_efforts.SKETCH, sketched, _tree_efforts.MANY_ROWS, 0.0)
 
 
 @pytest.mark.parametrize("features", [3, 8])

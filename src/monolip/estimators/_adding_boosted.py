@@ -27,21 +27,20 @@ from monolip.estimators._promises import Promises
 from monolip.estimators._recipe import Recipe
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
-from monolip.estimators._tree_efforts import BRISK, FEW_ROWS, QUICK, look_for_trees
+from monolip.estimators._tree_efforts import QUICK, look_for_trees
 from monolip.free_forest import FreeForest
 from monolip.frozen import FrozenNetwork
 
 __all__ = ["Blended", "blend_boosted"]
 
 FloatArray = NDArray[np.float64]
-# Part of the loss that makes up for slope bounds nobody asked for; and of what networks of few rows gained: those are
-# judged one by one, before they learn from all rows, and gain the more by both the more there is to learn.
-WORTH, WORTH_OF_GAINED = 0.005, 0.04
+# Part of what networks of few rows gained that trees have to gain as well: those are judged one by one, before they
+# learn from all rows, and gain the more by both the more there is to learn.
+WORTH_OF_GAINED = 0.04
 # Standard errors that a gain has to exceed, and in a quick look, which fewer rows judge: two models that err
 # differently are better together, before any row is asked. And by which first parts lose if the others are not tried.
 SURE, SURE_QUICK, HOPELESS = 0.5, 1.0, -0.5
-MOST_NUMBERS = 2**20  # of a table: that one boosting learns from
-MUCH_BY_TREES = 0.1  # part of the loss that few trees gain where more of them are worth their time
+MOST_NUMBERS = 2**21  # of a table: that one boosting learns from
 ALL_BOUNDED = (
     "trees=True, but every feature is bounded, capped or flat, and trees read none of those; the model has no trees"
 )
@@ -87,27 +86,25 @@ def blend_boosted(
     if why := _unjudged(recipe, target, climbers):
         new = wanted is True and why.format(wanted) not in whole.told
         return Blended(whole._replace(told=(*whole.told, why.format(wanted)))) if new else found
-    effort, left = look.effort, Leftover.of(target)
-    if recipe.coach.is_out_of_time(_seconds(effort, len(left.y), len(places)), wanted=True):
+    left = Leftover.of(target)
+    if recipe.coach.is_out_of_time(_seconds(look.effort, len(left.y), len(places)), wanted=True):
         late = wanted is True and not recipe.coach.interrupted and whole.network is network
         return Blended(whole._replace(told=(*whole.told, LATE.format(wanted)))) if late else found
     with recipe.coach.interruptible():
         judges = [climber for climber in climbers if climber.holdout is not None]
-        parts = [*left_out(recipe.problem, judges, chosen.rung)][: effort.most_parts]
+        parts = [*left_out(recipe.problem, judges, chosen.rung)]
         assert network.inputs is not None
-        most = min(effort.most_rows, MOST_NUMBERS // len(places))
-        rows = _looked_at(len(left.y), [part.held for part in parts], most)
         columns = FreeColumns.of(
             table, network.inputs.columns, places, promises.missing
         )  # of all rows: what is missing
-        coded = CodedRows(replace(columns, numbers=columns.numbers[rows]), promises.directions[places, 0])
-        few = 0.0 if recipe.has_many_rows else WORTH_OF_GAINED * gained
-        least = 0.0 if wanted is True else WORTH + few
-        given = whole, network, recipe, parts, rows, coded, left, target
-        found = _grown(*given, effort, least, look.of_all)
-        more = _seconds(FEW_ROWS, len(left.y), len(places))
-        if effort is BRISK and found.share.gain > MUCH_BY_TREES and not recipe.coach.is_out_of_time(more, wanted=True):
-            found = max(found, _grown(*given, FEW_ROWS, least, look.of_all), key=lambda blended: blended.share.gain)
+        table_of_trees = columns, promises.directions[places, 0]
+        few = 0.0 if recipe.has_many_rows or not look.least else WORTH_OF_GAINED * gained
+        given = whole, network, recipe, parts, table_of_trees, left, target
+        found = _grown(*given, look.effort, look.least + few, look.of_all)
+        more = 0.0 if look.then is None else _seconds(look.then, len(left.y), len(places))
+        if look.then and found.share.gain > look.much and not recipe.coach.is_out_of_time(more, wanted=True):
+            then = _grown(*given, look.then, look.least + few, look.of_all)
+            found = max(found, then, key=lambda blended: blended.share.gain)
     return found
 
 
@@ -125,11 +122,16 @@ def _unjudged(recipe: Recipe, target: Target, climbers: Sequence[Climber]) -> st
 
 
 def _grown(
-    whole: Whole, network: FrozenNetwork, recipe: Recipe, parts: Sequence[Part], rows: NDArray[np.int64],
-    coded: CodedRows, left: Leftover, target: Target, effort: Effort, least: float, of_all: float,
+    whole: Whole, network: FrozenNetwork, recipe: Recipe, parts: Sequence[Part],
+    table: tuple[FreeColumns, NDArray[np.int64]], left: Leftover, target: Target, effort: Effort, least: float,
+    of_all: float,
 ) -> Blended:  # fmt: skip
-    """rows: of the table, those that are coded. least, of_all: parts of the loss, and of a constant's, that trees have
-    to gain."""
+    """table: columns that trees may read, and their directions. least, of_all: parts of the loss, and of a constant's,
+    that trees have to gain."""
+    (columns, directions), parts = table, parts[: effort.most_parts]
+    most = min(effort.most_rows, MOST_NUMBERS // len(directions))
+    rows = _looked_at(len(left.y), [part.held for part in parts], most)
+    coded = CodedRows(replace(columns, numbers=columns.numbers[rows]), directions)
     added, among = np.zeros(len(left.y)) if whole.added is None else whole.added.copy(), np.full(len(left.y), -1)
     among[rows] = np.arange(len(rows))
     boosted: list[Boosted] = []

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.engine.boosted_trees import MOST_CODES, Boosted, Pace, boost
-from monolip.estimators._forest import between, planted
+from monolip.estimators._code_edges import find_edges, put_codes
+from monolip.estimators._forest import planted
 from monolip.estimators._free_columns import FreeColumns
 from monolip.estimators._leftover import Leftover
 from monolip.free_forest import FreeForest
@@ -42,34 +43,19 @@ class CodedRows:
         self.columns, self.directions = columns, directions.astype(np.int8)
         n = len(columns.numbers)
         some = slice(None) if n <= LOOKED_AT else np.random.default_rng(0).choice(n, LOOKED_AT, replace=False)
-        self._edges = _edges(np.sort(columns.numbers[some], axis=0))
+        ordered, width = np.sort(columns.numbers[some].T), columns.numbers.shape[1]
+        edges, counts = np.empty((width, MOST_CODES - 1)), np.empty(width, np.int64)
+        find_edges(ordered, MOST_CODES, edges, counts)
         self.codes = np.empty(columns.numbers.shape, np.uint8)
-        for j, (edges, numbers) in enumerate(zip(self._edges, columns.numbers.T, strict=True)):
-            self.codes[:, j] = edges.searchsorted(numbers, side="right")
+        put_codes(columns.numbers, edges, counts, self.codes)
+        self.edges = [mine[:count] for mine, count in zip(edges, counts.tolist(), strict=True)]
 
     def forest(self, boosted: Sequence[Boosted], factor: float) -> FreeForest:
         """The mean of these sums of trees, times a factor."""
         trees = [tree for one in boosted for tree in one.trees]
-        lower = [
-            np.append(0.0, edges) for edges in self._edges
-        ]  # where a code begins; nobody asks where the first does
+        lower = [np.append(0.0, edges) for edges in self.edges]  # of a code; nobody asks where the first begins
         starts = np.cumsum([0, *map(len, lower)])
         return planted(self.columns, trees, np.concatenate(lower), starts, factor / len(boosted))
-
-
-def _edges(numbers: FloatArray) -> list[FloatArray]:
-    """Of every column numbers between some of these, which are sorted: fewer than there are codes, about as many of
-    them to each."""
-    n, changes = len(numbers), []
-    for another in (numbers[1:] > numbers[:-1]).T:
-        change = another.nonzero()[0] + 1  # where another number begins
-        if len(change) >= MOST_CODES:
-            wanted = np.arange(1, MOST_CODES) * (n / MOST_CODES)
-            change = change[np.unique(np.minimum(change.searchsorted(wanted), len(change) - 1))]
-        changes.append(change)
-    sizes = list(map(len, changes))
-    at, column = np.concatenate(changes), np.arange(len(sizes)).repeat(sizes)
-    return np.split(between(numbers[at - 1, column], numbers[at, column]), np.cumsum(sizes)[:-1])
 
 
 def boostings(

@@ -2,7 +2,8 @@
 
 Trees take time, and from the features they read all slope bounds, so that not every fit looks for them. Where networks
 found something there is something for trees as well; where they searched in vain, or a table has little noise, few
-trees by long steps say what they are worth; elsewhere a quick look, or none.
+trees by long steps say what they are worth; elsewhere a quick look, or none. Of many rows, whose networks gained
+little, a part is sketched by such trees: it is all noise to most, but what some have in steps no network finds.
 """
 
 from __future__ import annotations
@@ -15,16 +16,20 @@ from monolip.estimators._forest_worth import MUCH_OF_ALL
 from monolip.estimators._promises import Promises
 from monolip.estimators._recipe import Recipe
 
-__all__ = ["BRISK", "FEW_ROWS", "MANY_ROWS", "QUICK", "Look", "look_for_trees"]
+__all__ = ["QUICK", "Look", "look_for_trees"]
 
 # Of few rows and of many, where networks found something; long steps make few trees, which are rough, but four parts of
-# them are averaged and a third of that is taken; and a quick look.
-FEW_ROWS, MANY_ROWS, BRISK, QUICK = (
+# them are averaged and a third of that is taken; a quick look; and a sketch of many rows.
+FEW_ROWS, MANY_ROWS, BRISK, QUICK, SKETCH = (
     Effort(Pace(31, 0.1, 300, 25), 4, 65_536),
     Effort(Pace(31, 0.1, 1000, 40), 1, 65_536),
     Effort(Pace(31, 0.3, 60, 6), 4, 65_536),
     Effort(Pace(8, 0.15, 200, 15), 2, 4_096),
+    Effort(Pace(31, 0.3, 60, 6), 1, 16_384),
 )
+# Parts of the loss: that makes up for slope bounds nobody asked for; that few trees gain where more of them are worth
+# their time; and that a sketch has to gain before they are.
+WORTH, MUCH_BY_TREES, SKETCHED = 0.005, 0.1, 0.01
 # Where networks gained nothing. Of fewer features an additive function of bins has what few small trees find, and of
 # more rows networks would have found it; where few rows did not end in noise, some features are enough, and any rows.
 MANY_FEATURES, SOME_FEATURES, LOOKED_AT = 9, 5, range(500, 5000)
@@ -36,11 +41,15 @@ WIDE = 2**17  # numbers of a table: few rows that four boostings take too long f
 
 
 class Look(NamedTuple):
-    """of_all: part of a constant's loss that trees have to gain, as the last digit of an additive function without
-    noise is worth no jumps."""
+    """least: part of the loss that trees have to gain. of_all: and of a constant's, as the last digit of an additive
+    function without noise is worth no jumps. then: how trees are grown that replace the first ones if they are better,
+    where those gain more than `much`."""
 
     effort: Effort
+    least: float = WORTH
     of_all: float = 0.0
+    then: Effort | None = None
+    much: float = 0.0
 
 
 def look_for_trees(
@@ -50,18 +59,21 @@ def look_for_trees(
     few, narrow = not recipe.has_many_rows, n * len(places) <= WIDE
     thorough = Look(MANY_ROWS if not few else FEW_ROWS if narrow else QUICK)
     if wanted is True:
-        return thorough
+        return thorough._replace(least=0.0)
     if wanted != "auto" or not places or not promises.directions.any():
         return None
     if gained:
         return thorough
-    searched, brisk = few and (recipe.climbed >= 2 or recipe.beaten), BRISK if few and narrow else QUICK
+    searched = few and (recipe.climbed >= 2 or recipe.beaten)
+    brisk = Look(BRISK, then=FEW_ROWS, much=MUCH_BY_TREES) if few and narrow else Look(QUICK)
     enough = len(places) >= (SOME_FEATURES if searched else MANY_FEATURES) and (searched or n in LOOKED_AT)
     if enough and searched and not recipe.beaten:
-        return Look(brisk)
+        return brisk
     if few and n >= FEWEST_ROWS and _is_telling(recipe, len(places)):
-        return Look(brisk if len(places) >= SOME_FEATURES else QUICK, MUCH_OF_ALL)
-    return Look(QUICK) if enough else None
+        return (brisk if len(places) >= SOME_FEATURES else Look(QUICK))._replace(of_all=MUCH_OF_ALL)
+    if enough:
+        return Look(QUICK)
+    return None if few or len(places) < FEWEST_FEATURES else Look(SKETCH, SKETCHED, then=MANY_ROWS)
 
 
 def _is_telling(recipe: Recipe, features: int) -> bool:
