@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from directed import assert_directed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monolip.engine._boosted_growth import MIN_ROWS, RIDGE
 from monolip.engine.boosted_trees import MOST_CODES, Pace, boost
-from monolip.engine.extra_trees import Tree, sum_of_trees
+from monolip.engine.extra_trees import sum_of_trees
 
 PACE = Pace(16, 0.1, 60, 20)
 
@@ -23,27 +24,6 @@ def learn(x, y, directions, is_class=False, pace=PACE, seed=0, weight=None, shar
     held = np.arange(0, len(y), share, dtype=np.int32)
     weight = np.ones(len(y)) if weight is None else weight
     return boost(x, np.asarray(y, float), weight, held, np.array(directions, np.int8), is_class, pace, seed)
-
-
-def extremes(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest leaf below every node, children after their parents."""
-    low, high = tree.value.copy(), tree.value.copy()
-    for node in range(len(tree.feature) - 1, -1, -1):
-        if tree.feature[node] >= 0:
-            below = slice(tree.child[node], tree.child[node] + 2)
-            low[node], high[node] = low[below].min(), high[below].max()
-    return low, high
-
-
-def assert_directed(trees, directions):
-    for tree in trees:
-        low, high = extremes(tree)
-        for node in np.flatnonzero(tree.feature >= 0):
-            first, second = tree.child[node], tree.child[node] + 1
-            if directions[tree.feature[node]] > 0:
-                assert high[first] <= low[second]
-            if directions[tree.feature[node]] < 0:
-                assert low[first] >= high[second]
 
 
 @pytest.mark.parametrize("is_class", [False, True])

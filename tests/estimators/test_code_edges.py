@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monolip.estimators._boosting import columns_that_count
 from monolip.estimators._code_edges import find_edges, put_codes
 
 
@@ -69,3 +70,12 @@ def test_several_numbers_that_many_have_each_have_a_code(rng):
 def test_edges_part_numbers_that_have_none_between(numbers):
     (edge,) = edges_of(np.array(numbers))
     assert numbers[0] < edge <= numbers[1]
+
+
+def test_columns_of_which_most_rows_have_one_number_count_by_the_others_only(rng):
+    dense = rng.normal(size=(3000, 40))
+    ones = (rng.random((3000, 100)) < 0.05).astype(float)
+    assert columns_that_count(dense) == 40
+    assert columns_that_count(ones[:, :20]) == 20
+    assert 40 + 9 <= columns_that_count(np.hstack([dense, ones])) <= 40 + 18
+    assert columns_that_count(np.zeros((50, 60))) == 0

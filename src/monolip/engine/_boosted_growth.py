@@ -17,6 +17,7 @@ from monolip.engine._boosted_lanes import (
     part_rows,
     take_away,
 )
+from monolip.engine._boosted_others import add_others
 from monolip.engine._compile import compiled
 
 __all__ = ["grow"]
@@ -33,15 +34,17 @@ SIZE = 2 * MOST_CODES  # sums of a feature
 def grow(
     codes: Codes, width: int, directions: Any, n_leaves: int, rate: float, n_used: int, count: int, rest: int,
     nodes: Any, values: Any, f: FloatArray, sums: Any, splits: Any, where: Any, leaves: Any, slopes: Any, rows: Any,
-    unseen: Any, spare: Any, used: Any, n_codes: Any, room: Any, limits: Any, signs: Any, ends: Any,
+    unseen: Any, spare: Any, used: Any, n_codes: Any, room: Any, limits: Any, signs: Any, ends: Any, others: Any,
+    place: Any, dense: int,
 ) -> int:  # fmt: skip
-    """One tree, its best leaf split first; the number of its leaves. codes: flat, `width` of them a row."""
+    """One tree, its best leaf split first; the number of its leaves. codes: flat, `width` of them a row. others: of
+    used features but the first, dense ones; place: of these."""
     size = len(room)
     for u in range(n_used):
         limits[u], signs[u] = n_codes[used[u]] - 1, directions[used[u]]
     where[0, 0], where[0, 2], where[0, NODE], where[0, SLOT] = 0, 0, 0, 0
     where[0, 1], where[0, 3] = count, rest
-    _fill(sums, 0, codes, width, rows, 0, count, used, n_used, slopes, size)
+    _fill(sums, 0, codes, width, rows, 0, count, used, n_used, slopes, size, others, place, dense, limits)
     leaves[0, 0] = leaves[0, 1] = 0.0
     for c in range(limits[0] + 1):
         leaves[0, 0] += sums[2 * c]
@@ -61,7 +64,7 @@ def grow(
         _split(k, found, codes, width, directions, nodes, splits, where, leaves, rows, unseen, spare, used)
         if found + 1 < n_leaves:
             where[found, SLOT] = found
-            _share(k, found, codes, width, n_used, sums, where, slopes, rows, used, limits, size)
+            _share(k, found, codes, width, n_used, sums, where, slopes, rows, used, limits, size, others, place, dense)
         found, new = found + 1, 2
     for k in range(found):
         v = rate * min(max(-leaves[k, 0] / (leaves[k, 1] + RIDGE), leaves[k, LOW]), leaves[k, HIGH])
@@ -75,23 +78,16 @@ def grow(
 
 @compiled(inner=True)
 def _fill(
-    sums: Any,
-    slot: int,
-    codes: Codes,
-    width: int,
-    rows: Any,
-    a: int,
-    b: int,
-    used: Any,
-    n_used: int,
-    slopes: Any,
-    size: int,
-) -> None:
+    sums: Any, slot: int, codes: Codes, width: int, rows: Any, a: int, b: int, used: Any, n_used: int, slopes: Any,
+    size: int, others: Any, place: Any, dense: int, limits: Any,
+) -> None:  # fmt: skip
     at = slot * size
     mine = sums[at : at + SIZE * n_used]  # a slice: places that count from 0 need no look at their sign
     for i in range(mine.size):
         mine[i] = 0.0
-    add_by_code(sums, at, codes, width, rows, a, b, used, n_used, slopes)
+    add_by_code(sums, at, codes, width, rows, a, b, used, dense, slopes)
+    if dense < n_used:
+        add_others(sums, at, others, place, rows, a, b, used, dense, n_used, limits, slopes)
 
 
 @compiled(inner=True)
@@ -163,14 +159,17 @@ def _part(codes: Codes, width: int, j: int, code: int, rows: Any, first: int, en
 @compiled(inner=True)
 def _share(
     k: int, new: int, codes: Codes, width: int, n_used: int, sums: Any, where: Any, slopes: Any, rows: Any, used: Any,
-    limits: Any, size: int,
+    limits: Any, size: int, others: Any, place: Any, dense: int,
 ) -> None:  # fmt: skip
     """Sums of the two leaves that were one: those of the smaller one are added up, the other has the rest."""
     small, large = new, k
     if where[k, 1] - where[k, 0] <= where[new, 1] - where[new, 0]:
         small, large = k, new
         where[k, SLOT], where[new, SLOT] = where[new, SLOT], where[k, SLOT]
-    _fill(sums, where[small, SLOT], codes, width, rows, where[small, 0], where[small, 1], used, n_used, slopes, size)
+    a, b = where[small, 0], where[small, 1]
+    _fill(
+        sums, where[small, SLOT], codes, width, rows, a, b, used, n_used, slopes, size, others, place, dense, limits,
+    )  # fmt: skip
     one, two = where[large, SLOT] * size, where[small, SLOT] * size
     for u in range(n_used):
         take_away(sums, one + SIZE * u, two + SIZE * u, 2 * limits[u] + 2)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from monolip.cached import cached_property
 from monolip.engine._boosted_growth import grow
 from monolip.engine._boosted_lanes import MOST_CODES, TOGETHER
+from monolip.engine._boosted_others import Others, dense_first, find_others
 from monolip.engine._compile import compiled
 from monolip.engine._random_lanes import LANES, STEP, draw_rows
 from monolip.engine.extra_trees import Tree, next_random
@@ -71,11 +72,12 @@ class Boosted:
 
 def boost(
     codes: Codes, y: FloatArray, weight: FloatArray, held: NDArray[np.int32], directions: NDArray[np.int8],
-    is_class: bool, pace: Pace, seed: int,
+    is_class: bool, pace: Pace, seed: int, others: Others | None = None,
 ) -> Boosted | None:  # fmt: skip
     """Learn y (of two classes: 0 or 1, by log-odds) at the rows that are not held out; None where no tree helps.
 
-    codes: (n, d); weight: positive, of mean one; directions: (d,) 1, -1 or 0.
+    codes: (n, d); weight: positive, of mean one; directions: (d,) 1, -1 or 0; others: of the codes, if somebody has
+    found them already.
     """
     n, d = codes.shape
     learns = np.ones(n, np.bool_)
@@ -91,7 +93,7 @@ def boost(
     room = _Room.of(codes, n_used, pace.n_leaves)
     count = _boost(
         np.ascontiguousarray(codes).reshape(-1), d, y, weight, learn, held, directions, is_class, np.uint64(seed),
-        *pace, n_used, nodes, values, sizes, f, best_f, *room,
+        *pace, n_used, nodes, values, sizes, f, best_f, *room, others or find_others(codes), np.empty(d, np.int32),
     )  # fmt: skip
     if count == 0:
         return None
@@ -137,14 +139,16 @@ def _boost(
     state: Any, n_leaves: int, rate: float, most_trees: int, patience: int, n_used: int, nodes: Any, values: Any,
     sizes: Any, f: FloatArray, best_f: FloatArray, sums: Any, splits: Any, where: Any, leaves: Any, slopes: Any,
     rows: Any, unseen: Any, spare: Any, used: Any, n_codes: Any, running: Any, limits: Any, signs: Any, ends: Any,
+    others: Any, place: Any,
 ) -> int:  # fmt: skip
     """Number of trees that rows held out like best; their sum in best_f."""
     best, least = 0, _loss(y, weight, held, is_class, f)
     for t in range(most_trees):
         state, count, rest = _draw(y, weight, learn, held, is_class, state, f, slopes, rows, unseen, used, n_used)
+        dense = dense_first(used, n_used, others.usual, place) if others.starts.size > 1 else n_used
         found = grow(
             codes, width, directions, n_leaves, rate, n_used, count, rest, nodes[t], values[t], f, sums, splits, where,
-            leaves, slopes, rows, unseen, spare, used, n_codes, running, limits, signs, ends,
+            leaves, slopes, rows, unseen, spare, used, n_codes, running, limits, signs, ends, others, place, dense,
         )  # fmt: skip
         sizes[t], loss = 2 * found - 1, _loss(y, weight, held, is_class, f)
         if loss < least:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from monolip.engine.boosted_trees import Boosted
 from monolip.estimators._adding_forest import GAINED, LATE, TOO_FEW, TOO_LARGE, Whole, can_learn
 from monolip.estimators._blending import Share, of_constant, share_of
-from monolip.estimators._boosting import CodedRows, Effort, boostings
+from monolip.estimators._boosting import CodedRows, Effort, boostings, columns_that_count
 from monolip.estimators._climber import Chosen, Climber
 from monolip.estimators._forest import joined
 from monolip.estimators._free_columns import FreeColumns, steplike_places
@@ -40,7 +40,7 @@ WORTH_OF_GAINED = 0.04
 # Standard errors that a gain has to exceed, and in a quick look, which fewer rows judge: two models that err
 # differently are better together, before any row is asked. And by which first parts lose if the others are not tried.
 SURE, SURE_QUICK, HOPELESS = 0.5, 1.0, -0.5
-MOST_NUMBERS = 2**21  # of a table: that one boosting learns from
+MOST_NUMBERS = 2**21  # of a table, but for those that most rows have: that one boosting learns from
 ALL_BOUNDED = (
     "trees=True, but every feature is bounded, capped or flat, and trees read none of those; the model has no trees"
 )
@@ -129,7 +129,7 @@ def _grown(
     """table: columns that trees may read, and their directions. least, of_all: parts of the loss, and of a constant's,
     that trees have to gain."""
     (columns, directions), parts = table, parts[: effort.most_parts]
-    most = min(effort.most_rows, MOST_NUMBERS // len(directions))
+    most = min(effort.most_rows, MOST_NUMBERS // max(1, columns_that_count(columns.numbers)))
     rows = _looked_at(len(left.y), [part.held for part in parts], most)
     coded = CodedRows(replace(columns, numbers=columns.numbers[rows]), directions)
     added, among = np.zeros(len(left.y)) if whole.added is None else whole.added.copy(), np.full(len(left.y), -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from monolip.engine._boosted_others import FEWEST, USUAL, find_others
 from monolip.engine.boosted_trees import MOST_CODES, Boosted, Pace, boost
 from monolip.estimators._code_edges import find_edges, put_codes
 from monolip.estimators._forest import planted
@@ -16,12 +18,12 @@ from monolip.estimators._free_columns import FreeColumns
 from monolip.estimators._leftover import Leftover
 from monolip.free_forest import FreeForest
 
-__all__ = ["CodedRows", "Effort", "boostings"]
+__all__ = ["CodedRows", "Effort", "boostings", "columns_that_count"]
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
 FEW_NUMBERS = 2**12  # of a table: a boosting is done before another thread would be ready
-LOOKED_AT = 8192  # rows, at most, whose numbers say where codes begin
+LOOKED_AT, ASKED = 8192, 1024  # rows, at most, whose numbers say where codes begin, and what columns cost
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,18 @@ class Effort:
     pace: Pace
     most_parts: int
     most_rows: int
+
+
+def columns_that_count(numbers: FloatArray) -> int:
+    """As many columns take the time that these do: where many have one number in most rows, only the others count."""
+    n, d = len(numbers), int(numbers.shape[1])
+    if d < FEWEST:
+        return d
+    some = numbers[np.linspace(0, n - 1, min(n, ASKED)).astype(np.int64)]
+    shares = np.array([np.unique(column, return_counts=True)[1].max() / len(some) for column in some.T])
+    usual = shares >= USUAL
+    others = float((1.0 - shares[usual]).sum()) / (1.0 - USUAL)
+    return d if usual.sum() < FEWEST else int((~usual).sum()) + math.ceil(others)
 
 
 class CodedRows:
@@ -48,6 +62,7 @@ class CodedRows:
         find_edges(ordered, MOST_CODES, edges, counts)
         self.codes = np.empty(columns.numbers.shape, np.uint8)
         put_codes(columns.numbers, edges, counts, self.codes)
+        self.others = find_others(self.codes)
         self.edges = [mine[:count] for mine, count in zip(edges, counts.tolist(), strict=True)]
 
     def forest(self, boosted: Sequence[Boosted], factor: float) -> FreeForest:
@@ -73,7 +88,8 @@ def boostings(
         if not len(y) or y.min() == y.max():
             return None
         held = parts[k].astype(np.int32)
-        return boost(coded.codes, left.y, weight, held, coded.directions, left.is_class, pace, seeds[k])
+        given = coded.codes, left.y, weight, held, coded.directions
+        return boost(*given, left.is_class, pace, seeds[k], coded.others)
 
     if n_threads == 1 or len(parts) == 1 or coded.codes.size < FEW_NUMBERS:
         yield from map(one, range(len(parts)))

@@ -101,7 +101,7 @@ def fit_network(
         given = None if before is None else before.boxes
         boxes = given or make_boxes(inputs, promises, table, target.scale, target.deviation)
         problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
-        recipe = make_recipe(problem, penalties(inputs), settings, folds, coach)
+        recipe = make_recipe(problem, inputs, settings, folds, coach)
         recipe.look = lambda start: Misfit(start, problem, table, schema)
         return Path(inputs, boxes, recipe)
 
@@ -192,7 +192,7 @@ def make_folds(target: Target, settings: Settings, rng: np.random.Generator) -> 
 
 
 def make_recipe(
-    problem: Problem, penalty: NDArray[np.float64], settings: Settings, folds: NDArray[np.int32] | None, coach: Coach
+    problem: Problem, inputs: InputTransform, settings: Settings, folds: NDArray[np.int32] | None, coach: Coach
 ) -> Recipe:
     """A path not yet begun."""
     n = len(problem.data.y)
@@ -203,11 +203,12 @@ def make_recipe(
         problem,
         folds,
         rungs,
-        penalty,
+        penalties(inputs),
         n_members=settings.n_members or (MORE_MEMBERS if n < MANY_ROWS else MEMBERS if folds is None else 1),
         most_members=settings.n_members or MORE_MEMBERS,
         coach=coach,
         unearned=unearned,
+        n_features=len(inputs.columns),
     )
 
 

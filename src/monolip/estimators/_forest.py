@@ -17,7 +17,7 @@ __all__ = ["FreeRows", "Growth", "between", "halves", "joined", "planted"]
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int64]
-MOST_ROWS = 65_536  # that a tree grows on
+MOST_ROWS, MOST_NUMBERS = 65_536, 2**21  # that a tree grows on
 ALIKE = 0.25  # part of the variance that is left among copies
 
 
@@ -115,7 +115,8 @@ class Growth:
         rows, y, weight = (rows, y, weight) if counts.all() else (rows[counts], y[counts], weight[counts])
         seeds = [int(s) for s in np.random.SeedSequence(self.seed).generate_state(n_trees, np.uint64)]
         ranks = np.ascontiguousarray(free.ranks[rows])
-        return grow_trees(ranks, y, weight / weight.max(), seeds, self.min_leaf, MOST_ROWS, self.n_threads)
+        most = min(MOST_ROWS, MOST_NUMBERS // ranks.shape[1])
+        return grow_trees(ranks, y, weight / weight.max(), seeds, self.min_leaf, most, self.n_threads)
 
 
 def halves(trees: Sequence[Tree], ranks: NDArray[np.int32]) -> tuple[FloatArray, FloatArray]:

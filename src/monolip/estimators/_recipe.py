@@ -52,6 +52,7 @@ NOISY = 3  # from this rung on decay is stronger where the start needed a strong
 USUAL, LEAST, MOST = 3.0, 0.2, 10.0
 QUIET = 1.0  # a start that needs less of a penalty than this says that there is hardly any noise
 RATE_IN_NOISE = RATE / 2
+WIDE = 32  # features: of more of them each takes smaller steps, as all of them move f at once
 PASSES = 4  # over many rows, before a path that gains little may end
 RESERVED = 3  # a path of so many rungs keeps its last one for the finish
 STILL = 0.01  # part of the loss: a last rung that gains this much is followed by a longer one in the finish
@@ -64,7 +65,7 @@ class Recipe:
     penalties of the start. folds: (n,) fold of each row, or None. most_members: as many may become of n_members.
     look: finds what an additive start leaves over; None: nobody does. used: by networks,
     beside their start; None: everything. beaten: scouts lost so much that nobody climbed, though there is more than
-    noise.
+    noise. n_features: of the table.
     """
 
     problem: Problem
@@ -82,6 +83,7 @@ class Recipe:
     probes: list[Climber] = field(default_factory=list)
     ended: bool = False
     beaten: bool = False
+    n_features: int = 1
 
     @property
     def paired(self) -> bool:
@@ -234,9 +236,11 @@ class Recipe:
 
     @property
     def _rate(self) -> float:
-        """Of slopes: with noise about, slower steps keep less of it; without, they only take longer."""
+        """Of slopes: with noise about, slower steps keep less of it; without, they only take longer. Of many features
+        each moves less: steps have one size, whatever a slope is worth, and would undo the start together."""
         noisy = self.folds is not None and self.strength is not None and self.strength >= QUIET
-        return RATE_IN_NOISE if noisy else RATE
+        used = self.n_features if self.used is None else self.used.n_features
+        return (RATE_IN_NOISE if noisy else RATE) / max(1.0, used / WIDE)
 
     def _has_learned(self) -> bool:
         """Whether the first rungs gained so much that what the start could not explain is no noise."""

@@ -17,7 +17,7 @@ from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._fineness import refuse_too_fine
 from monolip.estimators._fitting import MEMBERS, Settings, make_coach, make_folds, make_recipe
 from monolip.estimators._model_rows import ModelRows
-from monolip.estimators._preparing import learn_inputs, make_problem, penalties
+from monolip.estimators._preparing import learn_inputs, make_problem
 from monolip.estimators._promises import Promises
 from monolip.estimators._race import few_bins
 from monolip.estimators._raw_column import array_of
@@ -121,7 +121,7 @@ def fit_sample(
     rng = np.random.default_rng(settings.seed)
     settings = replace(settings, n_members=settings.n_members or MEMBERS)  # and so are few of them
     coach = make_coach(len(target.y), settings, started, on_progress)
-    recipe = make_recipe(problem, penalties(inputs), settings, make_folds(target, settings, rng), coach)
+    recipe = make_recipe(problem, inputs, settings, make_folds(target, settings, rng), coach)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # make_problem has said it
         rows = ModelRows(inputs, table, target, settings.seed)
