@@ -393,6 +393,16 @@ def test_tables_without_promise_are_judged_by_few_trees_only(rng, monkeypatch):
     assert grown[1:] == [_forest_worth.JUDGES]
 
 
+def test_trees_of_wide_tables_see_fewer_rows(rng, monkeypatch):
+    X = rng.normal(size=(400, 8))
+    y = X[:, 0] + np.floor(X[:, 1]) * np.floor(X[:, 2])
+    most, original = [], _forest.grow_trees
+    monkeypatch.setattr(_forest, "MOST_NUMBERS", 700)
+    monkeypatch.setattr(_forest, "grow_trees", lambda *given: most.append(given[5]) or original(*given))
+    MonotonicRegressor(monotonic_cst=[1] + [0] * 7, random_state=0, trees="free").fit(X, y)
+    assert set(most) == {100}  # of seven features without a promise
+
+
 def test_a_warm_start_refuses_other_groups_and_another_free_forest(rng):
     X = rng.normal(size=(200, 2))
     y, groups = X[:, 0] + rng.normal(size=200), np.arange(200) // 4

@@ -15,7 +15,7 @@ from monolip.engine.judging import outputs_of, row_losses
 from monolip.engine.problem import Problem
 from monolip.errors import InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _coach, _recipe, _training
-from monolip.estimators._climber import Rung, deal_folds, plainest
+from monolip.estimators._climber import Rung, Used, deal_folds, plainest
 from monolip.estimators._coach import Coach
 from monolip.estimators._jury import POWER, Jury
 from monolip.estimators._misfit import Misfit
@@ -458,3 +458,14 @@ def test_ctrl_c_while_noise_is_looked_for_keeps_the_rungs(members, rng, monkeypa
     with pytest.warns(UserWarning, match="interrupted"):
         model = MonotonicRegressor(n_estimators=members, random_state=0).fit(X, X[:, 0] + 3 * rng.normal(size=600))
     assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("features", "used", "part"), [(3, None, 1), (32, None, 1), (64, None, 2), (320, 32, 1), (320, 96, 3)]
+)
+def test_of_many_features_each_takes_smaller_steps(features, used, part, rng):
+    """Those that networks use: what is left to the start takes none."""
+    path, usual = recipe(rng, n_features=features), recipe(rng)
+    path.used = None if used is None else Used(np.ones(3, bool), used)
+    assert path._rung(0).rate == pytest.approx(usual._rung(0).rate / part)
+    assert path._rung(0).steps == usual._rung(0).steps
