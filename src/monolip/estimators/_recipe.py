@@ -24,6 +24,7 @@ Everything is decided on rows held out inside the fit; nothing depends on anythi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -240,7 +241,7 @@ class Recipe:
         each moves less: steps have one size, whatever a slope is worth, and would undo the start together."""
         noisy = self.folds is not None and self.strength is not None and self.strength >= QUIET
         used = self.n_features if self.used is None else self.used.n_features
-        return (RATE_IN_NOISE if noisy else RATE) / max(1.0, used / WIDE)
+        return (RATE_IN_NOISE if noisy else RATE) / math.sqrt(max(1.0, used / WIDE))
 
     def _has_learned(self) -> bool:
         """Whether the first rungs gained so much that what the start could not explain is no noise."""
