@@ -9,6 +9,7 @@ thread each. Every finished unit (data set, fold, contestant) is a line in build
 whose code, settings and package version are unchanged. A contestant whose package is missing is left out, by name.
 The result, benchmarks/results/accuracy.json, is written when all data sets and contestants took part (or --write).
 With --update the others keep what the result says of them: folds and package versions must be the same, and are.
+(Where tables have moved from one suite to another, --kept names the results that have them.)
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def main() -> None:
         Unit(data_set, repeat, fold, arguments.folds, name, options.get(name))
         for repeat in range(arguments.repeats) for data_set in sets for fold in range(arguments.folds) for name in names
     ]  # fmt: skip
-    before = _kept(arguments.result, names) if arguments.update else None
+    before = (
+        _kept(arguments.kept.split(",") if arguments.kept else [arguments.result], names) if arguments.update else None
+    )
     cache = Path(arguments.cache)
     rows = _cached(units, cache, arguments.trust) if arguments.resume or arguments.trust else {}
     left = [unit for unit in units if unit.key not in rows]
@@ -85,21 +88,25 @@ def _variants(names: list[str]) -> list[str]:
     return [name for name in names if CONTESTANTS[name].family == "ours"]
 
 
-def _kept(result: str, names: list[str]) -> dict[str, Any]:
-    """What is written of contestants that do not run now, if they would still be the same."""
-    path = ROOT / "benchmarks" / "results" / f"{result}.json"
-    if not path.exists():
-        raise SystemExit(f"there is no {path.relative_to(ROOT)} to keep anything of; run without --update")
-    written = json.loads(path.read_text())
-    kept = [name for name in written["results"]["contestants"] if name not in names]
-    changing = [name for name in kept if name not in CONTESTANTS or CONTESTANTS[name].family == "ours"]
-    if OURS not in names or changing:
-        raise SystemExit(f"--update measures all of ours again; add {[OURS, *changing]} to --contestants")
-    packages = sorted({package for name in kept for package in CONTESTANTS[name].packages})
-    changed = [package for package in packages if written["versions"].get(package) != _version(package)]
-    if changed:
-        raise SystemExit(f"those that do not run were measured with other versions of {changed}; run all of them")
-    found: dict[str, Any] = written["results"]
+def _kept(results: list[str], names: list[str]) -> dict[str, Any]:
+    """What is written of contestants that do not run now, if they would still be the same; in several results, of all
+    their tables, whose folds must be the same."""
+    found: dict[str, Any] = {"contestants": {}, "data_sets": {}}
+    for result in results:
+        path = ROOT / "benchmarks" / "results" / f"{result}.json"
+        if not path.exists():
+            raise SystemExit(f"there is no {path.relative_to(ROOT)} to keep anything of; run without --update")
+        written = json.loads(path.read_text())
+        kept = [name for name in written["results"]["contestants"] if name not in names]
+        changing = [name for name in kept if name not in CONTESTANTS or CONTESTANTS[name].family == "ours"]
+        if OURS not in names or changing:
+            raise SystemExit(f"--update measures all of ours again; add {[OURS, *changing]} to --contestants")
+        packages = sorted({package for name in kept for package in CONTESTANTS[name].packages})
+        changed = [package for package in packages if written["versions"].get(package) != _version(package)]
+        if changed:
+            raise SystemExit(f"those that do not run were measured with other versions of {changed}; run all of them")
+        for part in found:
+            found[part] = written["results"][part] | found[part]
     return found
 
 
@@ -124,6 +131,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=None, help="start no unit after this long")
     parser.add_argument("--write", action="store_true", help="write the result of a part as well")
     parser.add_argument("--update", action="store_true", help="who does not run keeps what the result says of them")
+    parser.add_argument("--kept", default="", help="results they are kept of, with commas (the one that is written)")
     parser.add_argument("--result", default="accuracy", help="its name: benchmarks/results/NAME.json")
     return parser.parse_args()
 

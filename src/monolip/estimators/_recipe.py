@@ -4,7 +4,7 @@ r"""The fit recipe: an additive start, then one path of ever longer and ever les
     rungs     50 steps, then twice as many each time, each going on from the last with less slope decay; decay pulls
               towards the start, so the path leads from an additive function to a free network
     decay     also stronger where the start needed a strong ridge penalty: both say how much noise there is; slopes take
-              smaller steps where it needed any to speak of
+              smaller steps where it needed any to speak of, and where features are many
     stop      when a rung gains too little on the rows held out (see _jury), or after as many as rows earn; a path of
               few rows that still gains much at its end earns more, one whose first rung loses and whose start leaves
               nothing over that features explain (see _misfit) ends there; two members find that out for all (see

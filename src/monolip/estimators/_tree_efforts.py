@@ -27,11 +27,11 @@ FEW_ROWS, MANY_ROWS, BRISK, QUICK, SKETCH = (
     Effort(Pace(8, 0.15, 200, 15), 2, 4_096),
     Effort(Pace(31, 0.3, 60, 6), 1, 16_384),
 )
-# Parts of the loss: that makes up for slope bounds nobody asked for; that few trees gain where more of them are worth
-# their time; and that a sketch has to gain before they are.
+# Parts of the loss. WORTH makes up for slope bounds nobody asked for; where few trees gain MUCH_BY_TREES, or a sketch
+# gains SKETCHED, more of them are worth their time.
 WORTH, MUCH_BY_TREES, SKETCHED = 0.005, 0.1, 0.01
-# Where networks gained nothing. Of fewer features an additive function of bins has what few small trees find, and of
-# more rows networks would have found it; where few rows did not end in noise, some features are enough, and any rows.
+# Where networks gained nothing. Of fewer features an additive function of bins has what few small trees find, and more
+# rows are sketched; where few rows did not end in noise, some features are enough, and any rows.
 MANY_FEATURES, SOME_FEATURES, LOOKED_AT = 9, 5, range(500, 5000)
 # Part of a constant's loss, as a jury counts, that the start of few numbers saves: there is so little noise that trees
 # tell what they are worth, whatever networks did; less noise still where few features have little to tell beyond their
