@@ -276,7 +276,9 @@ def test_a_first_part_that_clearly_loses_ends_it_unless_any_gain_will_do(wanted,
         ("FEW_ROWS", 0.004, 0.001, 0.01, False),
         ("FEW_ROWS", 0.02, 0.01, 0.0001, False),  # the last digit of a function without noise is worth no jumps
         ("BRISK", 0.02, 0.03, 0.01, True),
-        ("QUICK", 0.02, 0.03, 0.01, False),  # fewer rows judge
+        ("QUICK", 0.02, 0.03, 0.01, False),  # it is rough
+        ("SKETCH", 0.02, 0.03, 0.01, False),
+        ("SKETCH", 0.02, 0.01, 0.01, True),
         ("QUICK", 0.02, 0.01, 0.01, True),
         ("QUICK", 0.02, 0.01, 0.0001, False),
     ],

@@ -461,11 +461,26 @@ def test_ctrl_c_while_noise_is_looked_for_keeps_the_rungs(members, rng, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("features", "used", "part"), [(3, None, 1), (32, None, 1), (64, None, 2), (320, 32, 1), (320, 96, 3)]
+    ("features", "used", "part"), [(3, None, 1), (32, None, 1), (64, None, 0.5**0.5), (320, 32, 1), (320, 96, 3**-0.5)]
 )
 def test_of_many_features_each_takes_smaller_steps(features, used, part, rng):
     """Those that networks use: what is left to the start takes none."""
     path, usual = recipe(rng, n_features=features), recipe(rng)
     path.used = None if used is None else Used(np.ones(3, bool), used)
-    assert path._rung(0).rate == pytest.approx(usual._rung(0).rate / np.sqrt(part))
+    assert path._rung(0).rate == pytest.approx(usual._rung(0).rate * part)
     assert path._rung(0).steps == usual._rung(0).steps
+
+
+@pytest.mark.parametrize(("features", "rungs"), [(3, 4), (127, 4), (128, 5), (511, 5), (512, 6)])
+def test_smaller_steps_tell_later_what_there_is_to_learn(features, rungs, rng):
+    assert recipe(rng, n_features=features).jury.short == rungs
+
+
+def test_a_path_over_many_features_is_not_ended_before_it_can_gain():
+    """Networks find a bent index of two hundred features only after some hundred steps, and lose until then."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(7000, 200)), np.abs(rng.normal(size=200))
+    f = 1 / (1 + np.exp(-3 * x @ w / np.linalg.norm(w)))
+    y = f / f.std() + 0.1 * rng.normal(size=7000)
+    model = MonotonicRegressor(monotonic_cst=[1] * 200, random_state=0).fit(x[:5000], y[:5000])
+    assert np.sqrt(np.mean((model.predict(x[5000:]) - f[5000:] / f.std()) ** 2)) < 0.15

@@ -27,7 +27,7 @@ from monolip.estimators._promises import Promises
 from monolip.estimators._recipe import Recipe
 from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import Target
-from monolip.estimators._tree_efforts import QUICK, look_for_trees
+from monolip.estimators._tree_efforts import QUICK, ROUGH, look_for_trees
 from monolip.free_forest import FreeForest
 from monolip.frozen import FrozenNetwork
 
@@ -37,9 +37,9 @@ FloatArray = NDArray[np.float64]
 # Part of what networks of few rows gained that trees have to gain as well: those are judged one by one, before they
 # learn from all rows, and gain the more by both the more there is to learn.
 WORTH_OF_GAINED = 0.04
-# Standard errors that a gain has to exceed, and in a quick look, which fewer rows judge: two models that err
+# Standard errors that a gain has to exceed, and in a quick look or a sketch, which are rough: two models that err
 # differently are better together, before any row is asked. And by which first parts lose if the others are not tried.
-SURE, SURE_QUICK, HOPELESS = 0.5, 1.0, -0.5
+SURE, SURE_ROUGH, HOPELESS = 0.5, 1.0, -0.5
 MOST_NUMBERS = 2**21  # of a table, but for those that most rows have: that one boosting learns from
 ALL_BOUNDED = (
     "trees=True, but every feature is bounded, capped or flat, and trees read none of those; the model has no trees"
@@ -110,7 +110,8 @@ def blend_boosted(
 
 def _seconds(effort: Effort, n: int, d: int) -> float:
     """At most, roughly."""
-    return SECONDS * min(n, effort.most_rows) * d * effort.pace.most_trees * effort.most_parts
+    numbers = min(min(n, effort.most_rows) * d, MOST_NUMBERS)
+    return SECONDS * numbers * effort.pace.most_trees * effort.most_parts
 
 
 def _unjudged(recipe: Recipe, target: Target, climbers: Sequence[Climber]) -> str:
@@ -148,7 +149,7 @@ def _grown(
         share = share_of(asked, f, g)
         if share.gain <= (0.0 if effort is QUICK else HOPELESS * share.error) and least > 0.0:
             return Blended(whole)
-    sure = share.gain > (SURE_QUICK if effort is QUICK else SURE) * share.error
+    sure = share.gain > (SURE_ROUGH if effort in ROUGH else SURE) * share.error
     sure = sure or least == 0.0  # who asks for any gain takes the chance
     if not boosted or share.gain <= least or share.of_loss <= 0.0 or not sure:
         return Blended(whole)

@@ -57,7 +57,8 @@ class CodedRows:
         self.columns, self.directions = columns, directions.astype(np.int8)
         n = len(columns.numbers)
         some = slice(None) if n <= LOOKED_AT else np.random.default_rng(0).choice(n, LOOKED_AT, replace=False)
-        ordered, width = np.sort(columns.numbers[some].T), columns.numbers.shape[1]
+        ordered, width = np.ascontiguousarray(columns.numbers[some].T), columns.numbers.shape[1]
+        ordered.sort(axis=1)
         edges, counts = np.empty((width, MOST_CODES - 1)), np.empty(width, np.int64)
         find_edges(ordered, MOST_CODES, edges, counts)
         self.codes = np.empty(columns.numbers.shape, np.uint8)

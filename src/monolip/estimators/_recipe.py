@@ -94,7 +94,8 @@ class Recipe:
     @cached_property
     def jury(self) -> Jury:
         seen = np.cumsum([rung.steps for rung in self.rungs]) * self.coach.batch_size
-        short = max(SHORT, 1 + int(np.searchsorted(seen, PASSES * len(self.problem.data.y))))
+        later = int(math.log2(max(1.0, self.n_features / WIDE)) / 2)  # whole halvings of their steps
+        short = max(SHORT + later, 1 + int(np.searchsorted(seen, PASSES * len(self.problem.data.y))))
         return Jury(self.problem, self.n_members, self.paired, self.has_many_rows, short)
 
     @property
@@ -241,7 +242,7 @@ class Recipe:
         each moves less: steps have one size, whatever a slope is worth, and would undo the start together."""
         noisy = self.folds is not None and self.strength is not None and self.strength >= QUIET
         used = self.n_features if self.used is None else self.used.n_features
-        return (RATE_IN_NOISE if noisy else RATE) / math.sqrt(max(1.0, used / WIDE))
+        return (RATE_IN_NOISE if noisy else RATE) * math.sqrt(WIDE / max(used, WIDE))
 
     def _has_learned(self) -> bool:
         """Whether the first rungs gained so much that what the start could not explain is no noise."""

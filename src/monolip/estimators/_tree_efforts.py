@@ -16,7 +16,7 @@ from monolip.estimators._forest_worth import MUCH_OF_ALL
 from monolip.estimators._promises import Promises
 from monolip.estimators._recipe import Recipe
 
-__all__ = ["QUICK", "Look", "look_for_trees"]
+__all__ = ["QUICK", "ROUGH", "Look", "look_for_trees"]
 
 # Of few rows and of many, where networks found something; long steps make few trees, which are rough, but four parts of
 # them are averaged and a third of that is taken; a quick look; and a sketch of many rows.
@@ -27,6 +27,7 @@ FEW_ROWS, MANY_ROWS, BRISK, QUICK, SKETCH = (
     Effort(Pace(8, 0.15, 200, 15), 2, 4_096),
     Effort(Pace(31, 0.3, 60, 6), 1, 16_384),
 )
+ROUGH = QUICK, SKETCH  # a gain by them has to be surer
 # Parts of the loss. WORTH makes up for slope bounds nobody asked for; where few trees gain MUCH_BY_TREES, or a sketch
 # gains SKETCHED, more of them are worth their time.
 WORTH, MUCH_BY_TREES, SKETCHED = 0.005, 0.1, 0.01
