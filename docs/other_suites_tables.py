@@ -82,7 +82,8 @@ def _large(large: dict[str, Any]) -> str:
 def _kept(parts: dict[str, dict[str, Any]]) -> str:
     """Who was not run again."""
     names = {part["contestants"][name]["label"]: None for part in parts.values() for name in part.get("kept", ())}
-    return f" ({'; '.join(names)}: of an earlier run on the same folds, seconds included)" if names else ""
+    said = "of an earlier run on the same folds, seconds included, most of which a slower machine took"
+    return f" ({'; '.join(names)}: {said})" if names else ""
 
 
 def _cells(part: dict[str, Any], peer: str) -> tuple[str, str, str]:

@@ -70,7 +70,9 @@ def table() -> str:
 
 
 def _when(found: dict[str, Any]) -> str:
-    return " (in an earlier run on the same folds, seconds too)" if found.get("kept") else ""
+    return (
+        " (in an earlier run on the same folds, seconds too, which a slower machine took)" if found.get("kept") else ""
+    )
 
 
 def _best_sets(found: dict[str, Any]) -> str:
