@@ -55,8 +55,8 @@ def kept_words(results: dict[str, Any], who: dict[str, Any]) -> str:
     """Who was not run again, and what that means for the seconds."""
     names = "; ".join(who[name]["label"] for name in results["kept"])
     return (
-        f"Of an earlier run on the same folds with the same package versions, seconds included (a slower machine's): {names}. To run them "
-        "again, leave out `--contestants` and `--update`."
+        "Of an earlier run on the same folds with the same package versions, seconds included (a slower machine's): "
+        f"{names}. To run them again, leave out `--contestants` and `--update`."
     )
 
 
