@@ -91,6 +91,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "any trees": ({"trees": True}, []),
     "no trees for tables with little noise": ({}, [(_tree_efforts, "_is_telling", lambda *_: False)]),
     "all trees of few rows by short steps": ({}, [(_tree_efforts, "BRISK", _tree_efforts.FEW_ROWS)]),
+    "no trees by a sketch of many rows": ({}, [(_tree_efforts, "SKETCHED", math.inf)]),
     "width 16": ({"hidden_layer_sizes": (16, 16)}, []),
     "width 128": ({"hidden_layer_sizes": (128, 128)}, []),
     "one hidden layer": ({"hidden_layer_sizes": (32,)}, []),
