@@ -17,7 +17,7 @@ from monolip.engine._compile import compiled
 __all__ = ["FEWEST", "USUAL", "Others", "add_others", "dense_first", "find_others"]
 
 FEWEST = 32  # such columns of a table, at least
-USUAL = 0.6  # of the rows, at least: another row costs as much as two that are looked at in order
+USUAL = 0.6  # of the rows, at least: another row costs as much as two and a half that are looked at in order
 
 
 class Others(NamedTuple):
