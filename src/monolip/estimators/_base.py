@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from os import PathLike
@@ -17,19 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from monolip.certify.certificate import Certificate, certify, require_certifiable
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
-from monolip.estimators._adding_forest import check_trees
 from monolip.estimators._against_data import contradicted
-from monolip.estimators._checks import flag, seconds, share, threads, whole, widths
-from monolip.estimators._coach import SHORT_OF_TIME, START_KEPT
-from monolip.estimators._facts import Facts, told_members
+from monolip.estimators._checks import flag, read_callbacks, seconds, share, threads, whole, widths
+from monolip.estimators._facts import Facts, count_members
 from monolip.estimators._fast_inputs import FastInputs
-from monolip.estimators._fineness import MOST_BINS
-from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
 from monolip.estimators._groups import hardly_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
-from monolip.estimators._progress import Display
+from monolip.estimators._progress import ADDITIVE_KEPT, SHORT_OF_TIME, Display
 from monolip.estimators._promises import Promises, read_promises
 from monolip.estimators._same_data import data_digest
 from monolip.estimators._saving import ENTRY, read_entry, read_parameters, write_parameters
@@ -39,6 +36,9 @@ from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import NO_OFFSET, Target, read_offsets
 from monolip.estimators._torch import from_modules, to_modules
 from monolip.estimators._warm_start import to_continue
+from monolip.estimators.fit import Fitted, Settings, definition, fit_network
+from monolip.estimators.fit_options import FitOptions
+from monolip.estimators.inputs import MOST_BINS
 from monolip.estimators.slope_table import SlopeTable
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
@@ -51,7 +51,6 @@ FloatArray = NDArray[np.float64]
 # beside the parameters in a file
 _NAMED = "columns were named"  # x0, x1, ... may be the user's own names
 _FACTS = "facts of the fit"
-_BESIDE = "trees stand beside the network: rows held out have {:.1%} less loss by them"
 
 
 class MonotonicBase(BaseEstimator):  # type: ignore[misc]
@@ -59,58 +58,63 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     _certificate: Certificate | None = None
 
-    def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
+    def _fit(
+        self,
+        table: RawTable,
+        target: Target,
+        classes: NDArray[Any] | None,
+        validation: Callable[[Schema], tuple[RawTable, Target]] | None = None,
+        callbacks: Any = None,
+    ) -> Self:
+        """validation: reads the user's own validation rows, once the schema is known."""
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
-        settings = replace(self._settings(), trees=check_trees(self.trees, target))
+        settings = replace(self._settings(), callbacks=read_callbacks(callbacks))
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
         before = to_continue(self, schema, asked, same)
         with Display(self.verbose) as display:
             shown = display.update if display.wanted else None
-            fitted = fit_network(table, schema, promises, target, settings, shown, before)
-            if fitted.chosen.rung == 0 and any(entry["holdout_loss"] for entry in fitted.history):
-                display.say(f"fit: {START_KEPT}")
-            if fitted.blended.whole.network is not fitted.network:
-                display.say(f"fit: {_BESIDE.format(fitted.blended.gain)}")
-        if fitted.interrupted:
+            settings = replace(settings, callbacks=(display.row, *settings.callbacks))
+            own = None if validation is None else validation(schema)
+            fitted = fit_network(table, schema, promises, target, settings, shown, own, before)
+            if fitted.trained.stays_additive:
+                display.say(f"fit: {ADDITIVE_KEPT}")
+        stopped = fitted.trained.stopped
+        if stopped == "interrupted":
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
-        for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.blended.whole.told):
+        for words in hardly_groups(target.groups if settings.early_stopping else None):
             warnings.warn(words, stacklevel=3)
-        predictor = Predictor(fitted.blended.whole.network)
+        predictor = Predictor(fitted.network)
         named = named_class(self, classes)
         for sentence in contradicted(predictor, fitted.network, table, target, named, fitted.outputs):
             warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
-        if fitted.short_of_time and self.verbose:
+        if stopped == "time" and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
         # only a warm start needs the members as trained
         self._fitted: Fitted | None = replace(fitted, outputs=None) if self.warm_start else None
         self._fitted_on = same
-        self._adopt(fitted.blended.whole.network, schema, predictor)
-        self._n_trained, self._short_of_time = len(fitted.arrays), fitted.short_of_time
-        self._interrupted = fitted.interrupted
-        facts = Facts(fitted.history, fitted.n_iter, _capped(schema, promises), forest_gain=fitted.blended.gain)
-        self._know(facts, fitted.held_out)
+        self._adopt(fitted.network, schema, predictor)
+        self._stopped = stopped
+        self._know(Facts(list(fitted.history), fitted.n_iter, _capped(schema, promises)), fitted.held_out)
         return self
 
     @property
     def n_estimators_(self) -> int:
-        """Members that were trained; those that stay at their additive starts are one function in the model."""
-        several = self._n_trained or len(self.frozen_.members)
-        return several if several > 1 else max(1, told_members(self.history_))
+        """Networks that the model averages; additive models among them are merged into the others."""
+        check_is_fitted(self)
+        return max(count_members(self.history_), len(self.frozen_.members))
 
-    _n_trained: int | None = None
-    _short_of_time = _interrupted = False
+    _stopped = ""  # what ended training before its time: "time", "interrupted" or "callback"
 
     def _know(self, facts: Facts, held_out: HeldOut | None = None) -> None:
         """held_out: answers for rows held out that nobody has measured yet."""
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
-        self.trees_gain_ = facts.forest_gain
 
     def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
         require_certifiable(network)
         self.frozen_, self._schema = network, schema
-        self._certificate = self._n_trained = None
+        self._certificate = None
         self.n_features_in_ = schema.n_raw
         if schema.named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
@@ -119,15 +123,26 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         self._predictor = predictor or Predictor(network)
 
     def _settings(self) -> Settings:
+        """Return the parameters, checked; arguments of the constructor override the options of the same name."""
         threads(self.n_jobs)
-        holdout, auto = share(self.validation_fraction), "'auto'"
+        options = FitOptions() if self.fit_options is None else self.fit_options
+        if not isinstance(options, FitOptions):
+            raise InputError(
+                f"fit_options is a FitOptions or None; got {options!r}; write fit_options=FitOptions.accurate(), or "
+                "FitOptions(...) with the fields that differ."
+            )
+        if self.hidden_layer_sizes is not None:
+            options = replace(options, hidden_layer_sizes=widths(self.hidden_layer_sizes))
+        if self.validation_fraction is not None:
+            options = replace(options, validation_fraction=share(self.validation_fraction))
+        auto = "'auto'"
         return Settings(
-            hidden=widths(self.hidden_layer_sizes),
+            options=options,
+            n_bins=None if str(self.n_bins) == "auto" else whole("n_bins", self.n_bins, 0, auto, MOST_BINS),
             n_members=None if str(self.n_estimators) == "auto" else whole("n_estimators", self.n_estimators, 1, auto),
             max_iter=None if self.max_iter is None else whole("max_iter", self.max_iter, 1),
             batch_size=None if str(self.batch_size) == "auto" else whole("batch_size", self.batch_size, 1, auto),
-            holdout=holdout if flag("early_stopping", self.early_stopping) else None,
-            n_bins=None if str(self.n_bins) == "auto" else whole("n_bins", self.n_bins, 0, auto, MOST_BINS),
+            early_stopping=flag("early_stopping", self.early_stopping),
             max_time=seconds(self.max_time),
             n_threads=effective_n_jobs(self.n_jobs),
             seed=first_number(self.random_state),
@@ -188,16 +203,6 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         return predict_stream(self, source, output, keep=keep, offset=offset, exact=exact)
 
     @property
-    def tree_features_(self) -> tuple[str, ...]:
-        """Features that a forest reads, without slope bounds; none without a forest (see trees).
-
-        Those with a direction keep it; of the others nothing is promised.
-        """
-        check_is_fitted(self)
-        inputs = self._predictor.inputs
-        return tuple(inputs.names[j] for j in inputs.free)
-
-    @property
     def slopes_(self) -> SlopeTable:
         """What was promised and what is certified, per raw feature (and class), in raw units; print it.
 
@@ -241,7 +246,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     def _entry(self) -> str:
         """What a file says about this estimator beside its network."""
-        rest = self._capped, getattr(self, "calibration_", None), self.trees_gain_
+        rest = self._capped, getattr(self, "calibration_", None)
         facts = Facts(self.history_, self.n_iter_, *rest)
         written = {**self.get_params(deep=False), _NAMED: self._schema.named, _FACTS: facts.written()}
         return write_parameters(type(self).__name__, written, self.frozen_.digest)

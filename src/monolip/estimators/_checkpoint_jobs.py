@@ -43,7 +43,7 @@ class JobDigests:
             str(problem.dtype),
             problem.run,
             job.member,
-            job.rung,
+            job.stage,
         ]
         digest = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
         arrays: list[Any] = [data.x, data.y, data.weight, data.offset, data.residual, data.codes, data.first_bins]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
@@ -21,6 +21,7 @@ __all__ = [
     "check_labels",
     "flag",
     "numbers",
+    "read_callbacks",
     "seconds",
     "share",
     "threads",
@@ -80,6 +81,18 @@ def numbers(what: str, given: Any) -> NDArray[np.float64]:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} holds numbers, one a row; {error}; convert it.") from None
+
+
+def read_callbacks(callbacks: Any) -> tuple[Callable[[dict[str, Any]], Any], ...]:
+    """Return callbacks as a tuple of functions; one function alone counts as a list of one."""
+    if callbacks is None:
+        return ()
+    given = (callbacks,) if callable(callbacks) else callbacks
+    if not np.iterable(given) or isinstance(given, str | bytes) or not all(callable(one) for one in given):
+        raise InputError(
+            f"callbacks are functions of a row of the history; got {reprlib.repr(callbacks)}; pass a list of functions."
+        )
+    return tuple(given)
 
 
 def check_labels(y: Any, labels: NDArray[Any]) -> None:

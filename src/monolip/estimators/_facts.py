@@ -18,7 +18,7 @@ from monolip.estimators.calibration import Calibration
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import plain_value
 
-__all__ = ["Facts", "staying_members", "stays_at_start", "told_members"]
+__all__ = ["Facts", "count_members", "stays_additive"]
 
 _FIELDS = {"history", "n_iter", "capped", "calibration"}
 _MOST = 10_000  # entries of a history: far more than any fit writes
@@ -26,8 +26,8 @@ _MOST = 10_000  # entries of a history: far more than any fit writes
 
 @dataclass(frozen=True)
 class Facts:
-    """history: one entry per training; capped: features that max_slope names; calibration: of a classifier, or None;
-    forest_gain: part of the loss that rows held out gained by a forest, 0 without one."""
+    """history: one entry per training; capped: features that max_slope names; calibration: of a classifier, or None."""
+
 
     history: list[dict[str, Any]]
     n_iter: int
@@ -68,33 +68,9 @@ class Facts:
             ) from error
 
 
-def told_members(history: Iterable[Mapping[str, Any]]) -> int:
-    """Members that a history tells of: those that stayed at their starts where it names them, else all that
-    were trained and taken."""
-    some = [entry for entry in history if isinstance(entry.get("member"), int)]  # stretches of a stream are of all
-    every = [entry for entry in some if entry.get("taken") is not False]
-    return len({entry["member"] for entry in [*filter(_stays, every)] or every})
-
-
-def staying_members(history: Sequence[Mapping[str, Any]], n_members: int, n_bins: int) -> list[dict[str, Any]]:
-    """Entries to add to a history whose trainings do not tell how many members there are.
-
-    A model whose members stay at their additive starts holds one function for all. Who followed the others there, or
-    had too few rows, was never trained; and some were trained whom the model has not.
-    """
-    if told_members(history) == n_members:
-        return []
-    known = {entry["member"] for entry in history if _stays(entry)}
-    nothing = {"n_steps": 0, "slope_rate": 0.0, "slope_decay": 0.0, "holdout_loss": None, "seconds": 0.0}
-    return [
-        {"member": member, "n_bins": n_bins, "n_features": None, "taken": True, **nothing}
-        for member in range(n_members)
-        if member not in known
-    ]
-
-
-def _stays(entry: Mapping[str, Any]) -> bool:
-    return entry.get("slope_rate") == 0.0  # no training has that
+def count_members(history: Iterable[Mapping[str, Any]]) -> int:
+    """Return the number of members that a model consists of, by its history."""
+    return len({entry["member"] for entry in history if entry.get("chosen") is True})
 
 
 def _finite(value: Any) -> Any:
@@ -104,8 +80,8 @@ def _finite(value: Any) -> Any:
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
-def stays_at_start(network: FrozenNetwork) -> bool:
-    """Whether all that was trained has been left: the model is one additive function."""
+def stays_additive(network: FrozenNetwork) -> bool:
+    """Return whether validation preferred the additive models to all that was trained around them."""
     return all(len(trunk.form.weights) == 1 for member in network.members for trunk in member)
 
 

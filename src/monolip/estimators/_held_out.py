@@ -1,20 +1,18 @@
-"""What a classifier says about rows that its members had not learned from yet: kept to measure calibration.
+"""What a classifier says about its validation rows: kept to measure calibration.
 
-The finish of a fit uses all rows; what is kept here are the members' answers of just before.
+The refit uses all rows; what is kept here are the members' outputs of just before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.estimators._climber import Climber
-from monolip.estimators._jury import Jury
 from monolip.estimators._targets import Target
 from monolip.estimators.calibration import Calibration, measure_calibration
+from monolip.estimators.stages import Trained
 from monolip.output_link import OutputLink
 
 __all__ = ["HeldOut"]
@@ -24,39 +22,32 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """f: (rows, n_outputs), each member's own on the rows it held out, offsets included; codes: their classes."""
+    """f: (rows, n_outputs), each member's own on its validation rows, offsets included; codes: their classes."""
 
     f: FloatArray
     codes: NDArray[np.int64]
     weight: FloatArray
 
     @classmethod
-    def of(
-        cls, jury: Jury, climbers: Sequence[Climber], rung: int, target: Target, added: FloatArray | None = None
-    ) -> HeldOut | None:
-        """Of the members that a recipe trained, after a rung; None for a regressor, or where nothing was held out.
+    def of(cls, trained: Trained, target: Target, validation: Target | None = None) -> HeldOut | None:
+        """Return the outputs of all validated members; None for a regressor, or without validation rows.
 
-        added: (n,) what a forest that had not learned from them adds to rows held out.
+        target: of the rows trained on. validation: of the user's own validation rows.
         """
-        climbers = [climber for climber in climbers if climber.holdout is not None]
-        if target.classes is None or not climbers:
+        pairs = [(group, member) for group, member in trained.members if member.validation is not None]
+        if target.classes is None or not pairs:
             return None
-        f = np.concatenate([jury.outputs(climber, rung) for climber in climbers])
-        every = np.concatenate([jury.problem.rows_kept(jury.places(climber)) for climber in climbers])
-        weight = np.ones(len(every)) if target.weight is None else target.weight[every]
-        f = f.astype(np.float64)
-        return cls(f if added is None else f + added[every][:, None], target.classes[every], weight)
-
-    def after(self, before: HeldOut | None) -> HeldOut:
-        """With those of the members there were before a warm start."""
-        if before is None:
-            return self
-        return HeldOut(
-            np.concatenate([before.f, self.f]),
-            np.concatenate([before.codes, self.codes]),
-            np.concatenate([before.weight, self.weight]),
-        )
+        outputs, codes, weights = [], [], []
+        for group, member in pairs:
+            assert member.validation is not None
+            source = target if member.validation.problem is group.problem or validation is None else validation
+            rows = member.validation.problem.rows_kept(member.validation.judged.places)
+            assert source.classes is not None
+            outputs.append(member.outputs(group.best).astype(np.float64))
+            codes.append(source.classes[rows])
+            weights.append(np.ones(len(rows)) if source.weight is None else source.weight[rows])
+        return cls(np.concatenate(outputs), np.concatenate(codes), np.concatenate(weights))
 
     def calibration(self, link: OutputLink) -> Calibration:
-        """Of the members one by one; their average is, if anything, better."""
+        """Return the calibration of the members one by one; their average is, if anything, better."""
         return measure_calibration(link.apply(self.f), self.codes, weight=self.weight)

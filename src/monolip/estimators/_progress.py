@@ -1,46 +1,50 @@
-"""Progress of long fits: bars on a terminal after two seconds, or when asked for; plain lines where it is none."""
+"""Progress of fits: lines with verbose=1, and a bar on a terminal for fits that take longer than two seconds."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from monolip.engine._compile import heard_compiling
 from monolip.engine.training import Progress as Standing
-from monolip.estimators._course import Course
 from monolip.estimators._training import Job
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Display"]
+__all__ = ["ADDITIVE_KEPT", "SHORT_OF_TIME", "Display", "row_words"]
 
 PATIENCE_SECONDS = 2.0
-PAUSE_SECONDS = 5.0  # between two lines about what still goes on
+PAUSE_SECONDS = 5.0  # between two lines about the same pass over a stream
 COMPILING = "compiling kernels, once on this machine: ten to forty seconds in all"
+SHORT_OF_TIME = "{} ended training early; with more time the model may be better"
+ADDITIVE_KEPT = "training did not improve the validation loss of the additive model, which is kept"
 _STAGES = {"pass": ("reading all rows once", "batch {} of {}"), "training": ("training on all rows", "buffer {} of {}")}
-_AT_MOST = {"training": "at most "}  # it ends where rows held out gain no more
+_AT_MOST = {"training": "at most "}  # it ends when the validation loss stops improving
 
 
-@dataclass
-class _Told:
-    """One training: its words, where it stands, and the step that a line has told of."""
-
-    key: Any
-    words: str
-    standing: Standing
-    step: int = 0
+def row_words(row: Mapping[str, Any], best: float | None) -> str:
+    """Return a row of the history in words; best: lowest validation loss of the member so far."""
+    what = "additive model" if row["stage"] == 0 else f"stage {row['stage']}"
+    if row["refit"]:
+        return f"member {row['member'] + 1}, {what} again with all rows: training loss {row['training_loss']:.4g}"
+    if row["validation_loss"] is not None:
+        lowest = row["validation_loss"] if best is None else min(best, row["validation_loss"])
+        return f"member {row['member'] + 1}, {what}: validation loss {row['validation_loss']:.4g} (best {lowest:.4g})"
+    loss = "" if row["training_loss"] is None else f": training loss {row['training_loss']:.4g}"
+    return f"member {row['member'] + 1}, {what}{loss}"
 
 
 class Display:
-    """Context manager; `update(job, standing)` is called by every training thread, `stage` by passes over a stream.
+    """Context manager; `update` is called by every training thread, `row` after each stage, `stage` by passes over a
+    stream.
 
-    verbose: bars or lines from the beginning; otherwise bars on a terminal. quiet: nothing, as somebody else shows it.
+    verbose: a line for each row of the history. On a terminal a bar shows long fits. quiet: nothing is shown.
     """
 
     def __init__(self, verbose: int, quiet: bool = False) -> None:
@@ -48,9 +52,11 @@ class Display:
         self.terminal = sys.stderr is not None and sys.stderr.isatty()  # a daemon may have none
         self.wanted = (self.verbose or self.terminal) and not quiet and sys.stderr is not None
         self.lock, self.progress = Lock(), None
-        self.tasks: dict[Any, Any] = {}
-        self.members: dict[int, _Told] = {}  # of each member the training that goes on
-        self.course, self.last_line = Course(), self.started
+        self.task: Any = None
+        self.what: Any = None
+        self.done: dict[int, int] = {}
+        self.best: dict[int, float] = {}
+        self.last_line = self.started
         self.compiling: AbstractContextManager[None] = heard_compiling(self._compiles)
         self.told_compiling = False
 
@@ -66,86 +72,67 @@ class Display:
         self.compiling.__exit__(None, None, None)
         if self.progress is not None:
             self.progress.stop()
-        for told in self.members.values():
-            self._finish(told)
 
     def update(self, job: Job, standing: Standing) -> None:
-        if not self.wanted:
+        """A training goes on: the bar is about all members that are trained in this stage."""
+        if not self.wanted or not self.terminal or time.perf_counter() - self.started < PATIENCE_SECONDS:
             return
-        self.course.hear(job)
-        path = job.problem.layout.most_bins, job.n_features
-        key = (job.member, job.options.seed, job.holdout is None, path)  # rungs have seeds
         with self.lock:
-            if not self.terminal:
-                self._tell(job, key, standing)
-            elif self.verbose or time.perf_counter() - self.started >= PATIENCE_SECONDS:
-                loss = "" if standing.best_loss is None else f"hold-out loss {standing.best_loss:.4g}"
-                self._bar(key, self.course.words_of_one(job), standing.step, standing.n_steps, loss)
+            what = (job.stage, job.together)
+            if what != self.what:
+                self.what, self.done = what, {}
+            self.done[job.member] = standing.step
+            count = len(job.together)
+            words = f"stage {job.stage}, {count} member{'s' if count > 1 else ''}"
+            self._bar(words, sum(self.done.values()), count * standing.n_steps, "")
+
+    def row(self, row: Mapping[str, Any]) -> None:
+        """A row of the history is known."""
+        if self.verbose and self.wanted:
+            with self.lock:
+                self.say(row_words(row, self.best.get(row["member"])))
+                if row["validation_loss"] is not None:
+                    known = self.best.get(row["member"], row["validation_loss"])
+                    self.best[row["member"]] = min(known, row["validation_loss"])
 
     def stage(self, what: str, done: int, of: int, loss: float | None = None) -> None:
         """A pass over a stream goes on: batches that are read, or buffers that are trained on."""
         if not self.wanted:
             return
         (words, unit), now = _STAGES[what], time.perf_counter()
-        losses = "" if loss is None else f"hold-out loss {loss:.5g}"
+        losses = "" if loss is None else f"validation loss {loss:.5g}"
         with self.lock:
             if self.terminal:
                 if self.verbose or now - self.started >= PATIENCE_SECONDS:
-                    self._bar(what, words, done, of, losses)
+                    self._bar(words, done, of, losses)
             elif done == of or now - self.last_line >= PAUSE_SECONDS:
                 place = unit.format(f"{done:,}", f"{_AT_MOST.get(what, '')}{of:,}")
-                self._line(f"fit_stream: {words}, {place}{', ' * bool(losses)}{losses}")
-
-    def say(self, words: str) -> None:
-        """What begins now, where lines are written."""
-        if self.wanted and not self.terminal:
-            self._line(words)
+                self.say(f"fit_stream: {words}, {place}{', ' * bool(losses)}{losses}")
 
     def _compiles(self) -> None:
         """A kernel begins to be compiled: said once, where it is not over at once; a bar in progress says enough."""
         late = time.perf_counter() - self.started >= PATIENCE_SECONDS
         if self.wanted and late and not self.told_compiling and self.progress is None:
             self.told_compiling = True
-            self._line(COMPILING)
+            self.say(COMPILING)
 
-    def _bar(self, key: Any, words: str, done: int, of: int, loss: str) -> None:
+    def _bar(self, words: str, done: int, of: int, loss: str) -> None:
         if self.progress is None:
             self.progress = _progress_line()
             self.progress.start()
-        if key not in self.tasks:
-            self.tasks[key] = self.progress.add_task(words, total=of, loss="")
-        self.progress.update(self.tasks[key], completed=done, loss=loss)
+            self.task = self.progress.add_task(words, total=of, loss="")
+        self.progress.update(self.task, description=words, completed=done, total=of, loss=loss)
 
-    def _tell(self, job: Job, key: Any, standing: Standing) -> None:
-        """A line for each training that ended, and every few seconds one for what goes on."""
-        told = self.members.get(job.member)
-        if told is None or told.key != key:
-            if told is not None:
-                self._finish(told)
-            told = self.members[job.member] = _Told(key, self.course.words_of_one(job), standing)
-        told.standing = standing
-        if standing.step >= standing.n_steps:
-            self._finish(told)
-        elif time.perf_counter() - self.last_line >= PAUSE_SECONDS:
-            self._finish(told, f"step {standing.step:,}")
-
-    def _finish(self, told: _Told, place: str = "") -> None:
-        if told.standing.step <= told.step:
+    def say(self, words: str) -> None:
+        """Print a line at once, also into a pipe or a log, with the time since the fit began."""
+        if not self.wanted or (self.terminal and not self.verbose):
             return
-        if not place and told.standing.step < told.standing.n_steps:
-            place = f"ended at step {told.standing.step:,}"
-        told.step, loss = told.standing.step, told.standing.best_loss
-        parts = [place, "" if loss is None else f"hold-out loss {loss:.4g}"]
-        self._line(": ".join([told.words, *filter(None, [", ".join(filter(None, parts))])]))
-
-    def _line(self, words: str) -> None:
-        """At once, also into a pipe or a log, with the time since the fit began."""
         self.last_line = time.perf_counter()
         seconds = self.last_line - self.started
         since = f"{seconds:.1f} s" if seconds >= 1.0 else f"{1000 * seconds:.0f} ms"
         try:
             print(f"{words}, after {since}", file=sys.stderr, flush=True)
-        except (OSError, ValueError):  # who read it has gone, which is no reason to lose the fit
+        except (OSError, ValueError):  # whatever read it has gone, which is no reason to lose the fit
             self.wanted = False
 
 

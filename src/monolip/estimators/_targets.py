@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from monolip.engine.losses import Loss
 from monolip.errors import InputError
 from monolip.estimators._checks import LARGEST, numbers
+from monolip.input_columns import plain_value
 from monolip.output_link import OutputLink
 
 __all__ = [
@@ -20,7 +21,9 @@ __all__ = [
     "NO_OFFSET",
     "Target",
     "class_target",
+    "class_target_like",
     "number_target",
+    "number_target_like",
     "read_loss",
     "read_offsets",
     "read_weights",
@@ -112,6 +115,35 @@ def number_target(y: Any, loss: str, parameter: float | None, weight: Any, offse
     if loss != "squared_error":  # far outliers pull no harder the farther they are, and stay in single precision
         standard = np.clip(standard, -_FAR, _FAR)
     return Target(standard, engine_loss, OutputLink(), weights, None, scale, shift, deviation=plain)
+
+
+def number_target_like(
+    target: Target, y: Any, loss: str, parameter: float | None, weight: Any, offset: Any, n_rows: int
+) -> Target:
+    """Return the target of validation rows in the units of another one."""
+    own = number_target(y, loss, parameter, weight, offset, n_rows)
+    if target.link.name == "log":
+        ratio = math.exp(own.shift - target.shift)
+        return replace(own, y=own.y * ratio, shift=target.shift)
+    values = _column(y, n_rows)
+    shifts = read_offsets(offset, n_rows)
+    standard = ((values if shifts is None else values - shifts) - target.shift) / target.scale
+    if loss != "squared_error":
+        standard = np.clip(standard, -_FAR, _FAR)
+    return replace(own, y=standard, scale=target.scale, shift=target.shift, deviation=target.deviation)
+
+
+def class_target_like(target: Target, labels: NDArray[Any], classes: NDArray[Any], weight: Any, offset: Any) -> Target:
+    """Return the target of validation rows whose labels are among the classes that were seen in training."""
+    codes = np.minimum(classes.searchsorted(labels), len(classes) - 1)
+    unknown = np.flatnonzero(classes[codes] != labels)
+    if len(unknown):
+        raise InputError(
+            f"validation rows have the classes of the training rows; got {plain_value(labels[unknown[0]])!r} in row "
+            f"{int(unknown[0])} of y_val; leave such rows out."
+        )
+    own = class_target(codes, classes, read_weights(weight, len(codes)), offset)
+    return replace(own, link=target.link)
 
 
 def _center_and_scale(values: FloatArray, weights: FloatArray | None, robust: bool) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Many trainings at once: the layer between the recipe and the engine."""
+"""Many trainings at once: the layer between the fit procedure and the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from monolip.engine.training import Progress, TrainingResult, train
 from monolip.engine.training_options import TrainingOptions
 from monolip.estimators._watching import watcher
 
-__all__ = ["Job", "entry", "run_jobs"]
+__all__ = ["Job", "run_jobs"]
 
 SHORTEST = 1e-3  # seconds: a training takes a step at least
 FEW_ROWS = 12_800  # that a training sees in all: less is done before threads are ready
@@ -26,37 +26,20 @@ OnProgress = Callable[["Job", Progress], None]
 
 @dataclass(frozen=True)
 class Job:
-    """One training: member and rung, what to learn, how, from where, on which rows and judged on which.
+    """One training: of which member in which stage, what to learn, how, from where and on which rows.
 
-    together: the members that are trained along with this one, itself among them, for whom progress is shown.
-    n_features: that the network uses; None: all.
+    holdout: rows that it is validated on while it goes on, or None. together: the members that are trained along with
+    this one, itself among them, for whom progress is shown.
     """
 
     member: int
-    rung: int
+    stage: int
     problem: Problem
     options: TrainingOptions
     index: NDArray[np.int32]
     holdout: NDArray[np.int32] | None
     start: NetworkArrays | None = None
     together: tuple[int, ...] = ()
-    n_features: int | None = None
-
-
-def entry(job: Job, result: TrainingResult) -> dict[str, object]:
-    """A training as users read it in a fit's history."""
-    last, options = result.snapshots[-1], job.options
-    return {
-        "member": job.member,
-        "n_bins": job.problem.layout.most_bins,
-        "n_features": job.n_features,
-        "taken": True,
-        "n_steps": last.step,
-        "slope_rate": options.slope_rate,
-        "slope_decay": options.slope_decay,
-        "holdout_loss": last.holdout_loss,
-        "seconds": result.seconds,
-    }
 
 
 def run_jobs(

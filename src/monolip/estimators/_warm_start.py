@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from monolip.errors import InputError
-from monolip.estimators._fitting import Fitted
+from monolip.estimators.fit import Fitted
 from monolip.estimators._schema import Schema
 
 __all__ = ["to_continue"]
@@ -17,10 +17,10 @@ def to_continue(model: Any, schema: Schema, asked: dict[str, Any], same: dict[st
     if not model.warm_start or fitted is None:
         return None
     asked_for = 0 if str(model.n_estimators) == "auto" else model.n_estimators
-    if schema != model._schema or asked_for <= len(fitted.arrays):
+    if schema != model._schema or asked_for <= len(fitted.networks):
         raise InputError(
             "warm_start keeps the members there are and adds more on the same columns; got n_estimators="
-            f"{model.n_estimators!r} after {len(fitted.arrays)}; raise n_estimators, to {len(fitted.arrays) + 1} or "
+            f"{model.n_estimators!r} after {len(fitted.networks)}; raise n_estimators, to {len(fitted.networks) + 1} or "
             "more, or set warm_start=False."
         )
     changed = [

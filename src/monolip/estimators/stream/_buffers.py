@@ -13,7 +13,7 @@ from monolip.engine.architecture import Architecture
 from monolip.engine.problem import Problem
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._model_rows import ModelRows
-from monolip.estimators._preparing import _bins
+from monolip.estimators.inputs import bin_ranges
 from monolip.estimators._tables import RawTable
 from monolip.estimators.stream._batch import Batch, Layout
 from monolip.estimators.stream._bottom import keys_of
@@ -76,7 +76,7 @@ class Buffers:
             architecture=Architecture(hidden=self.hidden),
             sample_weight=target.weight,
             offset=target.offset,
-            bins=_bins(fit.inputs),
+            bins=bin_ranges(fit.inputs),
         )
 
     def problems(self, start: int) -> Iterator[Problem | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from monolip.estimators import _sampling
-from monolip.estimators._fitting import Settings
+from monolip.estimators.fit import Settings
 from monolip.estimators.stream import _schedule
 from monolip.estimators.stream.source import Source
 
@@ -31,7 +31,9 @@ class Plan:
     @classmethod
     def of(cls, source: Source, n_features: int, settings: Settings) -> Plan:
         capacity = min(_sampling.MAX_ROWS, max(256, _sampling.MAX_CELLS // (10 * n_features)))
-        held_out = 0.0 if settings.holdout is None else min(settings.holdout, HELD_OUT_ROWS / source.n_rows)
+        held_out = 0.0
+        if settings.early_stopping:
+            held_out = min(settings.options.validation_fraction, HELD_OUT_ROWS / source.n_rows)
         rows = min(_schedule.BATCH_ROWS, max(1024, BATCH_CELLS // n_features))
         n_batches = sum(-(-group.n_rows // rows) for group in source.groups)
         passes = settings.max_iter or max(1, -(-VISITS // source.n_rows))

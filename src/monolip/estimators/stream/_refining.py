@@ -24,8 +24,7 @@ from monolip.engine.judging import mean_loss, outputs_of
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
 from monolip.engine.training_options import TrainingOptions
-from monolip.estimators._climber import RATE
-from monolip.estimators._coach import FLAT, STEEP
+from monolip.estimators.stages import AROUND, FROM_ZERO
 from monolip.estimators._training import Job, run_jobs
 from monolip.estimators.stream._sample_fit import SampleFit
 
@@ -145,13 +144,13 @@ class Refiner:
             options = TrainingOptions(
                 n_steps=max(1, len(index) // batch),
                 batch_size=batch,
-                slope_rate=RATE * rate,
+                slope_rate=self.fit.slope_rate * rate,
                 mixing_rate=USUAL.mixing_rate * rate,
                 output_rate=USUAL.output_rate * rate,
                 bias_rate=USUAL.bias_rate * rate,
                 slope_decay=decay,
                 cosine=False,
-                initial_slope=STEEP if start is None else FLAT,
+                initial_slope=FROM_ZERO if start is None else AROUND,
                 n_snapshots=1,
                 seed=(self.seed + 7919 * member + 15485863 * (standing.done + 1)) % 2**31,
             )

@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 from monolip.engine.additive import Additive
 from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._bounds import Boxes, make_boxes
-from monolip.estimators._fineness import refuse_too_fine
-from monolip.estimators._fitting import MEMBERS, Settings, make_coach, make_folds, make_recipe
 from monolip.estimators._model_rows import ModelRows
-from monolip.estimators._preparing import learn_inputs, make_problem
 from monolip.estimators._promises import Promises
-from monolip.estimators._race import few_bins
 from monolip.estimators._raw_column import array_of
-from monolip.estimators._recipe import UNJUDGED
 from monolip.estimators._schema import Schema
 from monolip.estimators._tables import RawColumn, RawTable
 from monolip.estimators._targets import Target
+from monolip.estimators.fit import Settings, marked_history, train_groups
+from monolip.estimators.folds import make_folds
+from monolip.estimators.inputs import FEW_BINS, fit_inputs
 from monolip.estimators.stream.sample import Sample
 from monolip.input_transform import InputTransform
 
 __all__ = ["Columns", "SampleFit", "fit_sample"]
 
 FloatArray = NDArray[np.float64]
+
+MEMBERS = 2
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _labelled(name: str, labels: NDArray[Any], codes: NDArray[np.intp], declared
 
 @dataclass(frozen=True)
 class SampleFit:
-    """starts, networks: of each member the additive start it is anchored to and g around it (None: the start alone)."""
+    """starts, networks: of each member the additive model it is anchored to and g around it (None: the model alone)."""
 
     inputs: InputTransform
     boxes: Boxes
@@ -98,41 +98,51 @@ class SampleFit:
     networks: tuple[NetworkArrays | None, ...]
     linear: tuple[NetworkArrays, ...]
     batch_size: int
+    slope_rate: float
     decay: float
     steps: int
-    history: list[dict[str, Any]]
-    interrupted: bool
-    short_of_time: bool
+    history: tuple[dict[str, Any], ...]
+    stopped: str
 
 
 def fit_sample(
     table: RawTable, cells: FloatArray, columns: Columns, sample: Sample, schema: Schema, promises: Promises,
     target: Target, settings: Settings, on_progress: Callable[..., None] | None,
 ) -> SampleFit:  # fmt: skip
-    """As `fit_network` does it; calibrations also know the stream's ends, and whether anything is missing anywhere."""
-    wider, started = columns.table(np.concatenate([cells, _ends(cells, sample)])), time.perf_counter()
+    """As `fit_network` does it; calibrations also know the stream's ends, and whether anything is missing anywhere.
 
-    # predictions of a stream must be quick
-    bins = few_bins(table, schema) if settings.n_bins is None else settings.n_bins
-    inputs = learn_inputs(wider, schema, promises, _longer(target, wider.n_rows), bins)
-    refuse_too_fine(inputs, bins)
+    Members are few, and of one kind with few bins, so that predictions of a stream are quick.
+    """
+    wider, started = columns.table(np.concatenate([cells, _ends(cells, sample)])), time.perf_counter()
+    options = replace(settings.options, bin_kinds=(None,), n_bins=(FEW_BINS, FEW_BINS))
+    inputs = fit_inputs(wider, schema, promises, _longer(target, wider.n_rows), settings.n_bins, options)
     boxes = make_boxes(inputs, promises, table, target.scale, target.deviation)
-    problem = make_problem(inputs, table, target, boxes, settings.hidden, settings.seed)
+    settings = replace(settings, options=options, n_members=settings.n_members or MEMBERS)
     rng = np.random.default_rng(settings.seed)
-    settings = replace(settings, n_members=settings.n_members or MEMBERS)  # and so are few of them
-    coach = make_coach(len(target.y), settings, started, on_progress)
-    recipe = make_recipe(problem, inputs, settings, make_folds(target, settings, rng), coach)
+    folds = make_folds(target, options, rng) if settings.early_stopping else None
+    trained, plan = train_groups(inputs, boxes, table, target, folds, settings, started, on_progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # make_problem has said it
         rows = ModelRows(inputs, table, target, settings.seed)
-    chosen, climbers = recipe.run()
-    decay = recipe.decay(max(chosen.rung - 1, 0)) if recipe.rungs else UNJUDGED  # a handful of rows has no rungs
-    networks = tuple(c.networks[chosen.rung] if c.finished is None else c.finished for c in climbers)
+    group = trained.groups[0]
+    best = group.best
+    decay = plan.stages[max(best - 1, 0)].decay if plan.stages else options.unvalidated_decay
     return SampleFit(
-        inputs, boxes, target, rows.reach, bool(rows.honest), tuple(c.anchored.start for c in climbers), networks,
-        tuple(c.anchored.linear() for c in climbers), coach.batch_size, decay,
-        chosen.steps, coach.history, coach.interrupted, coach.short_of_time,
-    )  # fmt: skip
+        inputs,
+        boxes,
+        target,
+        rows.reach,
+        bool(rows.honest),
+        tuple(member.anchored.start for member in group.members),
+        tuple(member.networks[best] if member.refitted is None else member.refitted for member in group.members),
+        tuple(member.anchored.linear() for member in group.members),
+        plan.batch_size,
+        options.slope_rate,
+        decay,
+        sum(stage.steps for stage in plan.stages[:best]),
+        marked_history(trained.history, trained),
+        trained.stopped,
+    )
 
 
 def _ends(cells: FloatArray, sample: Sample) -> FloatArray:

@@ -15,17 +15,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from monolip.errors import InputError, MonolipError
-from monolip.estimators._adding_forest import TOO_MANY, read_wanted
-from monolip.estimators._coach import SHORT_OF_TIME
-from monolip.estimators._facts import Facts, staying_members
-from monolip.estimators._fitting import Settings
-from monolip.estimators._freezing import freeze
+from monolip.estimators._facts import Facts
 from monolip.estimators._held_out import HeldOut
-from monolip.estimators._progress import Display
+from monolip.estimators._progress import SHORT_OF_TIME, Display
 from monolip.estimators._promises import read_promises
 from monolip.estimators._schema import learn_schema
 from monolip.estimators._watching import Silence, watched_by
 from monolip.estimators.checkpoint import Checkpoint
+from monolip.estimators.fit import Settings
+from monolip.estimators.freeze import freeze
 from monolip.estimators.stream import _state
 from monolip.estimators.stream._arrow import LABEL
 from monolip.estimators.stream._batch import Layout, _naming, column_list
@@ -90,8 +88,6 @@ def fit_stream(
     is_long = files.n_rows > plan.capacity
     if is_long:
         refuse_arguments(model, files, layout.features)
-        if (wanted := read_wanted(model.trees)) in (True, "free"):
-            warnings.warn(TOO_MANY.format(wanted, plan.capacity), stacklevel=3)
     with Display(model.verbose, quiet=watcher is not None) as display:
         kept = None
         if checkpoint is not None:
@@ -137,7 +133,7 @@ class _StreamFit:
                 self.kept.withdraw()  # of this pass with these arguments nothing can come
             raise
         left = None if self.settings.max_time is None else max(1e-3, self.settings.max_time - self._seconds())
-        settings = replace(self.settings, max_time=left)
+        settings = replace(self.settings, max_time=left, callbacks=(self.display.row,))
         self.display.say(f"fit_stream: fitting a sample of {len(cells):,} rows")
         with nullcontext() if self.kept is None else self.kept.watching():
             fit = fit_sample(
@@ -201,7 +197,7 @@ class _StreamFit:
         )
         state = self._read(_STRETCH)
         standing = Standing(fit.networks, fit.networks) if state is None else unpack_standing(state)
-        if fit.interrupted:
+        if fit.stopped == "interrupted":
             refiner.interrupted = standing.finished = True
             return refiner, standing
 
@@ -227,12 +223,12 @@ class _StreamFit:
         )  # fmt: skip
         if refiner.interrupted:
             warnings.warn("fit_stream was interrupted; the model is the best one so far", stacklevel=4)
-        model._short_of_time = fit.short_of_time or (refiner.cut_short and not refiner.interrupted)
-        if model._short_of_time and model.verbose:
+        late = fit.stopped == "time" or (refiner.cut_short and not refiner.interrupted)
+        model._stopped = "interrupted" if refiner.interrupted else "time" if late else ""
+        if late and model.verbose:
             print(f"fit_stream: {SHORT_OF_TIME.format(f'max_time={model.max_time}')}", file=sys.stderr)
         model._fitted, model._fitted_on = None, {}
         model._adopt(network, schema)
-        model._n_trained = len(members)
         calibration = None
         if target.classes is not None and refiner.held_out is not None:
             problem = refiner.held_out
@@ -242,8 +238,6 @@ class _StreamFit:
             known = made.target.codes[cells[:, -4].astype(np.int64)]
             calibration = HeldOut(refiner.outputs(standing.best), known, weight).calibration(target.link)
         history = [*fit.history, *_entries(standing)]
-        if len(network.members) < len(members):
-            history += staying_members(history, len(members), max((e["n_bins"] for e in fit.history), default=0))
         passes = round(standing.done / self.plan.n_buffers)
         model._know(Facts(history, max(1, passes), _capped(schema, promises), calibration))
         if made.target.labels is not None:
@@ -267,4 +261,4 @@ class _StreamFit:
 
 def _entries(standing: Standing) -> list[dict[str, Any]]:
     pairs = zip(standing.rows, standing.losses, strict=True)
-    return [{"stream_rows": rows, "holdout_loss": loss} for rows, loss in pairs]
+    return [{"stream_rows": rows, "validation_loss": loss} for rows, loss in pairs]
