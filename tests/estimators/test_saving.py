@@ -65,7 +65,7 @@ def test_labels_of_classes_keep_their_types(data, tmp_path, labels):
 
 def test_arrays_come_back_as_lists_and_random_states_as_none(tmp_path, rng):
     X = rng.normal(size=(80, 2))
-    parameters = {"monotonic_cst": np.array([1, 0]), "categorical_features": np.array([False, False]), "trees": False}
+    parameters = {"monotonic_cst": np.array([1, 0]), "categorical_features": np.array([False, False])}
     model = MonotonicRegressor(**{**QUICK, **parameters, "random_state": np.random.RandomState(0)}).fit(X, X[:, 0])
     model.save(tmp_path / "m")
     again = MonotonicRegressor.load(tmp_path / "m")

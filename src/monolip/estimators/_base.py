@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from monolip.certify.certificate import Certificate, certify, require_certifiable
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
-from monolip.estimators._adding_forest import check_trees
 from monolip.estimators._against_data import contradicted
 from monolip.estimators._checks import flag, seconds, share, threads, whole, widths
 from monolip.estimators._coach import SHORT_OF_TIME, START_KEPT
@@ -51,7 +50,6 @@ FloatArray = NDArray[np.float64]
 # beside the parameters in a file
 _NAMED = "columns were named"  # x0, x1, ... may be the user's own names
 _FACTS = "facts of the fit"
-_BESIDE = "trees stand beside the network: rows held out have {:.1%} less loss by them"
 
 
 class MonotonicBase(BaseEstimator):  # type: ignore[misc]
@@ -62,7 +60,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
-        settings = replace(self._settings(), trees=check_trees(self.trees, target))
+        settings = self._settings()
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
         before = to_continue(self, schema, asked, same)
@@ -71,13 +69,11 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             fitted = fit_network(table, schema, promises, target, settings, shown, before)
             if fitted.chosen.rung == 0 and any(entry["holdout_loss"] for entry in fitted.history):
                 display.say(f"fit: {START_KEPT}")
-            if fitted.blended.whole.network is not fitted.network:
-                display.say(f"fit: {_BESIDE.format(fitted.blended.gain)}")
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
-        for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.blended.whole.told):
+        for words in hardly_groups(None if settings.holdout is None else target.groups):
             warnings.warn(words, stacklevel=3)
-        predictor = Predictor(fitted.blended.whole.network)
+        predictor = Predictor(fitted.network)
         named = named_class(self, classes)
         for sentence in contradicted(predictor, fitted.network, table, target, named, fitted.outputs):
             warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
@@ -86,10 +82,10 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         # only a warm start needs the members as trained
         self._fitted: Fitted | None = replace(fitted, outputs=None) if self.warm_start else None
         self._fitted_on = same
-        self._adopt(fitted.blended.whole.network, schema, predictor)
+        self._adopt(fitted.network, schema, predictor)
         self._n_trained, self._short_of_time = len(fitted.arrays), fitted.short_of_time
         self._interrupted = fitted.interrupted
-        facts = Facts(fitted.history, fitted.n_iter, _capped(schema, promises), forest_gain=fitted.blended.gain)
+        facts = Facts(fitted.history, fitted.n_iter, _capped(schema, promises))
         self._know(facts, fitted.held_out)
         return self
 
@@ -105,7 +101,6 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def _know(self, facts: Facts, held_out: HeldOut | None = None) -> None:
         """held_out: answers for rows held out that nobody has measured yet."""
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
-        self.trees_gain_ = facts.forest_gain
 
     def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
         require_certifiable(network)
@@ -188,16 +183,6 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         return predict_stream(self, source, output, keep=keep, offset=offset, exact=exact)
 
     @property
-    def tree_features_(self) -> tuple[str, ...]:
-        """Features that a forest reads, without slope bounds; none without a forest (see trees).
-
-        Those with a direction keep it; of the others nothing is promised.
-        """
-        check_is_fitted(self)
-        inputs = self._predictor.inputs
-        return tuple(inputs.names[j] for j in inputs.free)
-
-    @property
     def slopes_(self) -> SlopeTable:
         """What was promised and what is certified, per raw feature (and class), in raw units; print it.
 
@@ -241,8 +226,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     def _entry(self) -> str:
         """What a file says about this estimator beside its network."""
-        rest = self._capped, getattr(self, "calibration_", None), self.trees_gain_
-        facts = Facts(self.history_, self.n_iter_, *rest)
+        facts = Facts(self.history_, self.n_iter_, self._capped, getattr(self, "calibration_", None))
         written = {**self.get_params(deep=False), _NAMED: self._schema.named, _FACTS: facts.written()}
         return write_parameters(type(self).__name__, written, self.frozen_.digest)
 
