@@ -159,7 +159,6 @@ def of_one_pass(files: list[str], n: int) -> dict[str, Any] | None:
 
     if n >= VISITS:
         return None
-    # long streams have no forest: without one here too, rows cost what can be compared
     model = MonotonicRegressor(monotonic_cst={"x0": 1}, random_state=0, max_iter=1)
     begun, busy = time.perf_counter(), time.process_time()
     model.fit_stream(files, "y")
