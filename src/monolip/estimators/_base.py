@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from inspect import signature
 from os import PathLike
 from typing import Any, Self
 
@@ -249,7 +250,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         rest = self._capped, getattr(self, "calibration_", None)
         facts = Facts(self.history_, self.n_iter_, *rest)
         written = {**self.get_params(deep=False), _NAMED: self._schema.named, _FACTS: facts.written()}
-        return write_parameters(type(self).__name__, written, self.frozen_.digest)
+        return write_parameters(type(self).__name__, written, _defaults(type(self)), self.frozen_.digest)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -259,8 +260,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _of(cls, network: FrozenNetwork, entry: str | None, path: str | PathLike[str]) -> Self:
         """From a network and what the file says beside it."""
-        known = frozenset((*cls._get_param_names(), _NAMED, _FACTS))
-        parameters = read_parameters(entry, cls.__name__, known, network.digest, path)
+        beside = frozenset((_NAMED, _FACTS))
+        parameters = read_parameters(entry, cls.__name__, _defaults(cls), beside, network.digest, path)
         if network.inputs is None or network.link is None or (network.link.labels is None) == cls._is_classifier:
             raise FrozenFileError(f"{path} was not saved by a {cls.__name__}; load it with FrozenNetwork.load.")
         named = parameters.pop(_NAMED) is True
@@ -294,6 +295,12 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _defaults(cls: type[MonotonicBase]) -> dict[str, Any]:
+    """Parameters of the constructor and their defaults."""
+    given = signature(cls.__init__).parameters
+    return {name: given[name].default for name in cls._get_param_names()}
 
 
 def _capped(schema: Schema, promises: Promises) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             dict by feature.
 
     All other arguments (hidden_layer_sizes, n_estimators, max_iter, batch_size, early_stopping, validation_fraction,
-    n_bins, trees, max_time, warm_start, n_jobs, random_state, verbose) are as in MonotonicRegressor, as are the
+    n_bins, max_time, warm_start, n_jobs, random_state, verbose) are as in MonotonicRegressor, as are the
     limits: of more than 262,144 rows a part is trained on (rare classes whole, with weights that make up for it), f is
     flat far beyond the training data except in features given in `slopes=`, unseen categories count as the average
     one, unexpected NaN as the median. Two classes are fitted from an additive start, as there; more classes from zero.
@@ -67,8 +67,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         classes_: the labels, in the order of predict_proba's columns.
         calibration_: how far probabilities were from frequencies on rows held out in fit (each member on its own,
             before it was finished with all rows); None where nothing was held out, and after recalibrate.
-        history_, n_iter_, n_estimators_, tree_features_, trees_gain_, n_features_in_, feature_names_in_: as in
-            MonotonicRegressor.
+        history_, n_iter_, n_estimators_, n_features_in_, feature_names_in_: as in MonotonicRegressor.
 
     Examples:
         >>> import numpy as np
