@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from monolip.errors import InputError
+from monolip.estimators._argument_types import Categories, ClassDirections, ClassSlopes, Missing, Seed, SlopeCaps
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import check_class_weight, check_labels, flag
 from monolip.estimators._facts import Facts
@@ -82,24 +84,24 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        monotonic_cst: Any = None,
-        slopes: Any = None,
-        max_slope: Any = None,
-        class_weight: Any = None,
-        hidden_layer_sizes: Any = (32, 32),
-        n_estimators: int | str = "auto",
+        monotonic_cst: ClassDirections | None = None,
+        slopes: ClassSlopes | None = None,
+        max_slope: SlopeCaps | None = None,
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        hidden_layer_sizes: int | Sequence[int] = (32, 32),
+        n_estimators: int | Literal["auto"] = "auto",
         max_iter: int | None = None,
-        batch_size: int | str = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         early_stopping: bool = True,
         validation_fraction: float = 0.125,
-        categorical_features: Any = None,
-        missing: Any = "state",
-        n_bins: int | str = "auto",
-        trees: bool | str = "auto",
+        categorical_features: Categories | None = None,
+        missing: Missing = "state",
+        n_bins: int | Literal["auto"] = "auto",
+        trees: bool | Literal["auto", "free"] = "auto",
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed | None = None,
         verbose: int = 0,
     ) -> None:
         self.monotonic_cst = monotonic_cst

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from monolip.errors import InputError
+from monolip.estimators._argument_types import Categories, Directions, Missing, RegressionLoss, Seed, SlopeCaps, Slopes
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import flag
 from monolip.estimators._groups import read_groups
@@ -101,25 +103,25 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        monotonic_cst: Any = None,
-        slopes: Any = None,
-        max_slope: Any = None,
-        loss: str = "squared_error",
+        monotonic_cst: Directions | None = None,
+        slopes: Slopes | None = None,
+        max_slope: SlopeCaps | None = None,
+        loss: RegressionLoss = "squared_error",
         loss_parameter: float | None = None,
-        hidden_layer_sizes: Any = (32, 32),
-        n_estimators: int | str = "auto",
+        hidden_layer_sizes: int | Sequence[int] = (32, 32),
+        n_estimators: int | Literal["auto"] = "auto",
         max_iter: int | None = None,
-        batch_size: int | str = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         early_stopping: bool = True,
         validation_fraction: float = 0.125,
-        categorical_features: Any = None,
-        missing: Any = "state",
-        n_bins: int | str = "auto",
-        trees: bool | str = "auto",
+        categorical_features: Categories | None = None,
+        missing: Missing = "state",
+        n_bins: int | Literal["auto"] = "auto",
+        trees: bool | Literal["auto", "free"] = "auto",
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed | None = None,
         verbose: int = 0,
     ) -> None:
         self.monotonic_cst = monotonic_cst
