@@ -31,8 +31,8 @@ PUBLIC = {
         "write_report",
     },
     "monolip.errors": {
-        "CertificateError", "CheckpointError", "FreezeError", "FrozenFileError", "InputError", "MissingExtraError",
-        "MonolipError",
+        "ArgumentError", "CertificateError", "CheckpointError", "FreezeError", "FrozenFileError", "InputError",
+        "MissingExtraError", "MonolipError",
         "NormChainError", "PrecisionError", "PromiseError", "PromiseWarning", "SlopeError", "StructureError",
     },
     "monolip.nn": {

@@ -5,6 +5,7 @@
     ├── NormChainError    (ValueError)   layers whose norms do not compose
     ├── StructureError    (ValueError)   shapes, group sizes or weights that are not the form they claim to be
     ├── PromiseError      (TypeError)    something that states no Lipschitz bound was asked to keep a promise
+    ├── ArgumentError     (TypeError)    an argument that does not exist here, with what to write
     ├── PrecisionError    (TypeError)    half precision, where the promise would silently not hold
     ├── CheckpointError   (ValueError)   a checkpoint that was trained under another promise
     ├── FreezeError       (ValueError)   a model that cannot become a FrozenNetwork
@@ -21,6 +22,7 @@ Each message has three parts: the rule; what was got; what to do.
 from __future__ import annotations
 
 __all__ = [
+    "ArgumentError",
     "CertificateError",
     "CheckpointError",
     "FreezeError",
@@ -55,6 +57,10 @@ class StructureError(MonolipError, ValueError):
 
 class PromiseError(MonolipError, TypeError):
     """Something that states no Lipschitz bound was asked to keep a promise."""
+
+
+class ArgumentError(MonolipError, TypeError):
+    """An argument of another library, or a misspelt one; the message says what to write here."""
 
 
 class PrecisionError(MonolipError, TypeError):

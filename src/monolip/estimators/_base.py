@@ -19,12 +19,13 @@ from monolip.certify.certificate import Certificate, certify, require_certifiabl
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
 from monolip.estimators._adding_forest import check_trees
 from monolip.estimators._against_data import contradicted
-from monolip.estimators._checks import flag, seconds, share, threads, whole, widths
+from monolip.estimators._checks import flag, members, seconds, share, threads, whole, widths
 from monolip.estimators._coach import SHORT_OF_TIME, START_KEPT
 from monolip.estimators._facts import Facts, told_members
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._fineness import MOST_BINS
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
+from monolip.estimators._foreign_arguments import ExplainedParameters
 from monolip.estimators._groups import hardly_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._named_class import named_class
@@ -54,7 +55,7 @@ _FACTS = "facts of the fit"
 _BESIDE = "trees stand beside the network: rows held out have {:.1%} less loss by them"
 
 
-class MonotonicBase(BaseEstimator):  # type: ignore[misc]
+class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     """Not for users: MonotonicRegressor and MonotonicClassifier."""
 
     _certificate: Certificate | None = None
@@ -74,13 +75,13 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             if fitted.blended.whole.network is not fitted.network:
                 display.say(f"fit: {_BESIDE.format(fitted.blended.gain)}")
         if fitted.interrupted:
-            warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
+            warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=4)
         for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.blended.whole.told):
-            warnings.warn(words, stacklevel=3)
+            warnings.warn(words, stacklevel=4)
         predictor = Predictor(fitted.blended.whole.network)
         named = named_class(self, classes)
         for sentence in contradicted(predictor, fitted.network, table, target, named, fitted.outputs):
-            warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
+            warnings.warn(sentence, PromiseWarning, stacklevel=4)  # as an error it leaves the model before whole
         if fitted.short_of_time and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
         # only a warm start needs the members as trained
@@ -123,7 +124,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         holdout, auto = share(self.validation_fraction), "'auto'"
         return Settings(
             hidden=widths(self.hidden_layer_sizes),
-            n_members=None if str(self.n_estimators) == "auto" else whole("n_estimators", self.n_estimators, 1, auto),
+            n_members=members(self.n_estimators),
             max_iter=None if self.max_iter is None else whole("max_iter", self.max_iter, 1),
             batch_size=None if str(self.batch_size) == "auto" else whole("batch_size", self.batch_size, 1, auto),
             holdout=holdout if flag("early_stopping", self.early_stopping) else None,

@@ -18,6 +18,7 @@ from monolip.estimators._argument_types import Categories, ClassDirections, Clas
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import check_class_weight, check_labels, flag
 from monolip.estimators._facts import Facts
+from monolip.estimators._foreign_arguments import explained
 from monolip.estimators._freezing import rescale
 from monolip.estimators._groups import read_groups
 from monolip.estimators._held_out import HeldOut
@@ -81,6 +82,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         (True, ['bad', 'good'])
     """
 
+    @explained
     def __init__(
         self,
         *,
@@ -128,6 +130,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     _calibration: Calibration | None = None
     _held_out: HeldOut | None = None  # until its calibration is asked for
 
+    @explained
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None) -> Self:
         """Fit on any table; labels of any kind. offset: (n,), added to the log-odds of two classes. groups: (n,),
         names; rows of one are held out together, or not at all."""

@@ -14,6 +14,7 @@ from monolip.errors import InputError
 from monolip.estimators._argument_types import Categories, Directions, Missing, RegressionLoss, Seed, SlopeCaps, Slopes
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import flag
+from monolip.estimators._foreign_arguments import explained
 from monolip.estimators._groups import read_groups
 from monolip.estimators._tables import read_table, refuse_infinite
 from monolip.estimators._targets import number_target
@@ -100,6 +101,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         (True, True)
     """
 
+    @explained
     def __init__(
         self,
         *,
@@ -145,6 +147,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    @explained
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None) -> Self:
         """Fit on any table. offset: (n,), added to f (under a log link: the logarithm of an exposure). groups: (n,),
         names; rows of one are held out together, or not at all."""
