@@ -28,6 +28,7 @@ from monolip.estimators.calibration import Calibration, best_scaling, measure_ca
 from monolip.estimators.threshold import Threshold, choose_threshold
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import plain_value
+from monolip.output_link import ordered_log
 
 __all__ = ["MonotonicClassifier"]
 
@@ -190,6 +191,20 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         f = self._evaluate(X, offset)
         assert self.frozen_.link is not None
         return self.frozen_.link.apply(f)
+
+    def predict_log_proba(self, X: Any, offset: Any = None, exact: bool = False) -> FloatArray:
+        """Natural logarithms of predict_proba, as monotone bit for bit as it is; -inf where a probability is 0."""
+        return ordered_log(self.predict_proba(X, offset=offset, exact=exact))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Accuracy of predict(X, offset=offset): the share of rows whose class it is, by weight.
+
+        A model that was fitted with an offset is scored with one. In cross-validation scikit-learn's metadata routing
+        hands it on: set_fit_request(offset=True) and set_score_request(offset=True).
+        """
+        from sklearn.metrics import accuracy_score  # slow to import
+
+        return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[Any]:
         """The most probable class; with two classes the second where its log-odds are positive. exact: in integers."""

@@ -171,3 +171,13 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         f = self._evaluate(X, offset)
         assert self.frozen_.link is not None
         return self.frozen_.link.apply(f)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """R^2 of predict(X, offset=offset): 1 is best, and the best constant has 0.
+
+        A model that was fitted with an offset is scored with one. In cross-validation scikit-learn's metadata routing
+        hands it on: set_fit_request(offset=True) and set_score_request(offset=True).
+        """
+        from sklearn.metrics import r2_score  # slow to import
+
+        return float(r2_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
