@@ -21,6 +21,8 @@ Each message has three parts: the rule; what was got; what to do.
 
 from __future__ import annotations
 
+from monolip.installing import install_advice
+
 __all__ = [
     "ArgumentError",
     "CertificateError",
@@ -88,10 +90,13 @@ class InputError(MonolipError, ValueError):
 
 
 class MissingExtraError(MonolipError, ImportError):
-    """An optional dependency that is not installed; the message is the line that installs it."""
+    """An optional dependency that is not installed; the message says how to install it.
+
+    extra: the extra of monolip that has it. install: the line to run instead, for a package that is not in an extra.
+    """
 
     def __init__(self, package: str, extra: str, install: str | None = None) -> None:
-        run = install or f'pip install "monolip[{extra}]"'
+        run = install or install_advice(extra)
         super().__init__(f"this needs {package}, which is not installed; run: {run}")
 
 

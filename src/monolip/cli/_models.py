@@ -169,7 +169,7 @@ def _lightgbm(path: Path) -> AnyModel:
     try:
         import lightgbm
     except ImportError:
-        raise MissingExtraError("lightgbm", "bench") from None
+        raise MissingExtraError("lightgbm", "bench", "pip install lightgbm") from None
     lightgbm.register_logger(_Silent())
     try:
         booster = lightgbm.Booster(model_file=fspath(path))
@@ -194,7 +194,7 @@ def _xgboost(path: Path) -> AnyModel:
     try:
         import xgboost
     except ImportError:
-        raise MissingExtraError("xgboost", "bench") from None
+        raise MissingExtraError("xgboost", "bench", "pip install xgboost") from None
     booster = xgboost.Booster()
     try:
         booster.load_model(fspath(path))
