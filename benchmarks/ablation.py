@@ -13,7 +13,6 @@ import contextlib
 import math
 import os
 import time
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +36,6 @@ from monolip.estimators import (
     _race,
     _recipe,
     _starts,
-    _tree_efforts,
 )
 from record import record
 from suite_data import list_sets, read_set
@@ -86,12 +84,6 @@ VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "no early end of noise": ({}, [(_misfit.Misfit, "is_noise", lambda _: False)]),
     "no longer paths": ({}, [(_fitting, "FURTHER", 0)]),
     "the strength of the lowest loss": ({}, [(_climber, "SURE", 0.0)]),
-    "no trees": ({"trees": False}, []),
-    "trees over free features only": ({"trees": "free"}, []),
-    "any trees": ({"trees": True}, []),
-    "no trees for tables with little noise": ({}, [(_tree_efforts, "_is_telling", lambda *_: False)]),
-    "all trees of few rows by short steps": ({}, [(_tree_efforts, "BRISK", _tree_efforts.FEW_ROWS)]),
-    "no trees by a sketch of many rows": ({}, [(_tree_efforts, "SKETCHED", math.inf)]),
     "width 16": ({"hidden_layer_sizes": (16, 16)}, []),
     "width 128": ({"hidden_layer_sizes": (128, 128)}, []),
     "one hidden layer": ({"hidden_layer_sizes": (32,)}, []),
@@ -120,9 +112,7 @@ def _fit(variant: str, X: Any, y: Any, test: Any, facts: dict[str, Any], seed: i
     model = kind(monotonic_cst=facts["monotonic_cst"], random_state=seed, **parameters)
     with _changed(constants):
         begun = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # copies of rows, and tables without a free feature
-            model.fit(X, y)
+        model.fit(X, y)
         seconds = time.perf_counter() - begun
     if classes:
         return log_loss(test[1], np.clip(model.predict_proba(test[0])[:, 1], 1e-6, 1 - 1e-6)), seconds

@@ -4,8 +4,8 @@
 
 A table with many equal rows rewards learning them by heart: the row to be predicted has often been seen. Every
 contestant is judged twice on 5 folds, rows dealt at random as in accuracy.py, and all rows with equal features in one
-fold; nothing else differs. `by_heart` is made for the first kind: four wide members with many bins, and
-trees as by default. Writes benchmarks/results/duplicates.json.
+fold; nothing else differs. `by_heart` is made for the first kind: four wide members with many bins. Writes
+benchmarks/results/duplicates.json.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def _labels(size: Few | None) -> str:
 def _monolip(task: Task, hidden: tuple[int, ...] | None) -> Fitted:
     layers = hidden or (task.large, task.large)
     options = {"hidden_layer_sizes": layers, "n_estimators": 1, "n_bins": 0, "random_state": 0}
-    model = MonotonicClassifier(**task.options, **options, trees=False).fit(*task.parts["train"])
+    model = MonotonicClassifier(**task.options, **options).fit(*task.parts["train"])
     form = model.frozen_.members[0][0].form
     shape = "-".join(str(weight.shape[1]) for weight in form.weights) + "-1"
     weights = sum(weight.size for weight in form.weights)

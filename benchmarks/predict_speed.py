@@ -3,8 +3,7 @@
     python benchmarks/predict_speed.py            writes benchmarks/results/predict_speed.json, about a minute
 
 All are fitted on the same 20,000 rows of 5 and of 13 columns and predict the same rows from a contiguous numpy array.
-"small" is one member of d-16-16-1 without bins (below 600 weights) and without a forest, "small with a forest" the same
-with trees="free"; "default" is MonotonicRegressor as it comes.
+"small" is one member of d-16-16-1 without bins (below 600 weights); "default" is MonotonicRegressor as it comes.
 """
 
 from __future__ import annotations
@@ -62,11 +61,7 @@ def compare(columns: int) -> dict[str, object]:
     X, y = table(20_000, columns, 0)
     cst = [1, *[0] * (columns - 1)]
     small = {"hidden_layer_sizes": (16, 16), "n_bins": 0, "n_estimators": 1}
-    ours = {
-        "small": small | {"trees": False},
-        "small with a forest": small | {"trees": "free"},
-        "default": {},
-    }
+    ours: dict[str, dict[str, Any]] = {"small": small, "default": {}}
     models = {
         **{
             f"monolip {k}": MonotonicRegressor(monotonic_cst=cst, random_state=0, **v).fit(X, y)
@@ -87,8 +82,7 @@ def compare(columns: int) -> dict[str, object]:
         seconds, latency = best[name], best_seconds(lambda p=predict: p(one), 200)
         rows[name] = {"rows_per_second": ROWS / seconds, "one_row_microseconds": 1e6 * latency}
         if name.startswith("monolip"):
-            forest = models[name].frozen_.inputs.forest
-            rows[name] |= {"weights": weights_of(models[name]), "nodes": 0 if forest is None else len(forest.features)}
+            rows[name] |= {"weights": weights_of(models[name])}
         print(
             f"{columns:2d} columns  {name:28s} {ROWS / seconds:12,.0f} rows/s   one row {1e6 * latency:8.1f} us",
             flush=True,
@@ -96,7 +90,7 @@ def compare(columns: int) -> dict[str, object]:
     speed = {name: row["rows_per_second"] for name, row in rows.items()}
     ratios = {
         f"{ours} / {theirs}": speed[ours] / speed[theirs]
-        for ours in ("monolip small", "monolip small with a forest", "monolip default")
+        for ours in ("monolip small", "monolip default")
         for theirs in ("lightgbm default", "xgboost default")
     }
     for name, ratio in ratios.items():

@@ -54,7 +54,7 @@ def one_set(name: str, meta: dict, axes) -> dict:
     for split in range(SPLITS):
         train, test = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=split)
         test = test[:TEST_ROWS]
-        model = MonotonicClassifier(monotonic_cst=meta["monotonic_cst"], random_state=split, trees=False).fit(
+        model = MonotonicClassifier(monotonic_cst=meta["monotonic_cst"], random_state=split).fit(
             X.iloc[train], y[train]
         )
         rows = X.iloc[test]
@@ -112,7 +112,6 @@ def against_milp(X, y, rows, meta: dict, scale: dict, seed: int) -> list[dict]:
         hidden_layer_sizes=(8,),
         n_estimators=1,
         n_bins=0,
-        trees=False,
         random_state=seed,
     ).fit(X, y)
     found = []

@@ -9,7 +9,7 @@ target with interactions and noise of one third of its spread, in Parquet files 
 More rows help, and the results say by how much: R2 is that of 200,000 further rows, beside the best that is possible
 (the noise-free function itself); excess_error is the mean square between the two, in variances of the target. Small
 streams are visited several times by a default fit; the fields one_pass_* are of a fit that visits every row once
-(max_iter=1, trees=False), whatever the size: that is where time a row can be compared. Each size runs in a
+(max_iter=1), whatever the size: that is where time a row can be compared. Each size runs in a
 process of its own; memory is its highest resident size (VmHWM), libraries included. Fits have one thread, a second
 reads ahead; predictions one a core. CPU time is that of all, and the better measure on a machine that is shared.
 disk_seconds is what remains of predict_stream without the network: pyarrow reads the same columns and writes the same
@@ -159,8 +159,7 @@ def of_one_pass(files: list[str], n: int) -> dict[str, Any] | None:
 
     if n >= VISITS:
         return None
-    # long streams have no forest: without one here too, rows cost what can be compared
-    model = MonotonicRegressor(monotonic_cst={"x0": 1}, random_state=0, max_iter=1, trees=False)
+    model = MonotonicRegressor(monotonic_cst={"x0": 1}, random_state=0, max_iter=1)
     begun, busy = time.perf_counter(), time.process_time()
     model.fit_stream(files, "y")
     seconds, cpu = time.perf_counter() - begun, time.process_time() - busy

@@ -17,13 +17,12 @@ CONVEX = {"form": "convex", "outputs": [int], "layers": int, "group_sizes": [int
 PAPER = {"form": "paper", "outputs": [int], "layers": int, "activations": [str], "norms": [str]}
 NUMERIC = {"name": str, "knots": [int], "missing": bool, "present": (float, None), "seen?": [float]}
 CATEGORY, LINK = {"name": str, "categories": LABELS, "ordered": bool}, {"name": str, "labels": (LABELS, None)}
-FOREST = {"reads": [int], "stands": [[float]]}
-ENDS = {"inputs": ([(NUMERIC, CATEGORY)], None), "raw_promise": ([str], None), "link": (LINK, None), "forest?": FOREST}
+ENDS = {"inputs": ([(NUMERIC, CATEGORY)], None), "raw_promise": ([str], None), "link": (LINK, None)}
 NETWORK = {"feature_names": ([str], None), "free_names": ([str], None), "slope_set": bool, "l2_radius?": (float, None),
            "free_branch": ([str], None), "members": [[(CONVEX, PAPER)]], "ends?": ENDS}
 ENTRY = {"name": (str, None), "promise": [str], "real": PAIRS, "differences": PAIRS, "missing": (str, None)}
 CLAIMS = {"model": [ENTRY], "raw": ([ENTRY], None), "norms": [[[str]]], "limit": (str, None)}
-DOCUMENT = {"format": "monolip.Certificate", "version": 1, "kind": str, "digest": str, "structure": dict,
+DOCUMENT = {"format": "monolip.Certificate", "version": 2, "kind": str, "digest": str, "structure": dict,
             "tensors": {str: {"dtype": str, "shape": [int], "data": str}}, "claims": dict,
             "arithmetic": str, "versions": {str: str}, "sha256": str}
 INTEGERS = "X = V + rint(fl(fl(x - k) * rate)), clamped; z = floor((W z + b) / 2^shift); SPECIFICATION.md, section 8"
@@ -32,8 +31,9 @@ FIXED = {"format": {"name": str, "saturate": bool, **dict.fromkeys(BITS, int)}, 
          "columns": [({**NUMERIC, "present": (int, None)}, CATEGORY)],
          "members": [[{"form": ("convex", "paper"), "outputs": [int], "group_sizes": [int]}]],
          "link": {**LINK, "unit": int, "factor": int, "shift": int, "offset": str},
-         "free": ({"columns": [(NUMERIC, CATEGORY)], "activations": [str], "limits": [int]}, None), "forest?": FOREST}
+         "free": ({"columns": [(NUMERIC, CATEGORY)], "activations": [str], "limits": [int]}, None)}
 WHOLE = {"raw": [{**ENTRY, "margin": ([str], None)}], "carriers": [str]}
+RESERVED = {"sorted_outputs": "sorted outputs", "relations": "relations between features"}  # absent, or empty lists
 each, pairwise, Record = functools.partial(zip, strict=True), itertools.pairwise, types.SimpleNamespace
 def need(condition, why):
     if not condition:  # a claim that is not proved, or a document that is not written as the specification says
@@ -175,29 +175,6 @@ def read_column(entry, prefix, tensors, kind="d"):
     low, high = map(list, zip(*ends, *zip(present, present)))
     return Record(name=entry["name"], width=len(low), rates=rates, low=low, high=high, missing=missing,
                   limits=[max(map(abs, some)) for some in each(low, high, missing or low)])
-def read_forest(entry, tensors, n_columns, kind="d"):
-    """{raw column that trees ask about: [(how their sum moves with it, its ends)]}, and a bound of the sum, if any."""
-    if entry is None:
-        return {}, []
-    reads, roots = entry["reads"], numbers(tensors, "forest.roots", None, kind=kind)
-    nodes = cut(numbers(tensors, "forest.nodes", None, 3, kind=kind), 3)  # feature, threshold or value, child
-    cuts = numbers(tensors, "forest.knots", len(nodes)) if kind == "q" else [number for _, number, _ in nodes]
-    known = reads and reads == sorted({*reads}) and reads[0] >= 0 and reads[-1] < n_columns
-    need(known and [*map(len, entry["stands"])] == [2] * len(reads), "a forest over columns that are not there")
-    trees, most, below, far = list(pairwise([*map(int, roots), len(nodes)])), 0, {}, sys.float_info.max
-    ways, parted = [{"increasing", "decreasing"} for _ in reads], {k for (k, *_), x in each(nodes, cuts) if x == -far}
-    need([0, *roots[1:]] == [a for a, _ in trees] == roots and all(a < b for a, b in trees), "trees without roots")
-    for first, end in trees:
-        for at, (feature, value, child) in zip(range(end - 1, first - 1, -1), nodes[first:end][::-1]):
-            inner = feature in range(len(reads)) and at < child < end - 1 and child == int(child)
-            need(inner or (feature, child) == (-1, 0), "a node that leads out of its tree, or asks about no column")
-            (a, b), (c, d) = (below[child], below[child + 1]) if inner else [(value, value)] * 2  # leaves below: ends
-            below[at] = min(a, c), max(b, d)
-            ways[int(feature)] -= {*["increasing"] * (b > c), *["decreasing"] * (a < d)}  # of a leaf nothing is taken
-        most += max(map(abs, below[first]))
-    words = [{"flat": "flat", "increasing": "flat" if way[1:] else way[0]} if way else {} for way in map(list, ways)]
-    at = [0 if m == -far and k not in parted else 2 if m == far else 1 for k, (m, _) in enumerate(entry["stands"])]
-    return {i: [(word, (m, 0, 2))] for i, word, m in each(reads, words, at)}, [most]
 def free_layers(count):
     return [f"free.{k}.{part}" for k in range(count) for part in ("weight", "bias")]
 def check_ends(entries, link, n):
@@ -210,31 +187,29 @@ def check_ends(entries, link, n):
 def word_of(column):
     signs = {(w > 0) - (w < 0) for w in column} - {0}
     return "none" if len(signs) > 1 else {0: "flat", 1: "increasing", -1: "decreasing"}[sum(signs)]
-def directions_of(column, words, more):
+def directions_of(column, words):
     """Per output the direction of a feature, and the place of missing values in it; words[k][j]: of model columns."""
     def joined(moving):  # model columns that move up together
         found = [{word for word, moves in each(own, moving) if moves} - {"flat"} for own in words]
         return ["flat" if not some else some.pop() if len(some) == 1 else "none" for some in found]
     if column.low is None:  # categories without an order
         return ["none"] * len(words), None
-    ends = [*each(column.missing or column.low, column.low, column.high), *more]
+    ends = [*each(column.missing or column.low, column.low, column.high)]
     found, wider = joined([low < high for _, low, high in ends]), joined([not m == a == b for m, a, b in ends])
     agree = set(found) & {"increasing", "decreasing"} and all(w in ("none", v) for w, v in each(found, wider))
     place = "lowest" if all(m <= a for m, a, _ in ends) else "highest" if all(m >= b for m, _, b in ends) else "state"
     return found, "refused" if column.missing is None else place if agree else "state"
 def outwards(ends, ways=("ROUND_FLOOR", "ROUND_CEILING")):  # six digits to print, no tighter than what is proved
     return ", ".join(f"{float(decimal.Context(6, way).create_decimal(repr(v))):.6g}" for v, way in each(ends, ways))
-def check_features(entries, columns, n_promised, words, slopes, softmax, jumping):
+def check_features(entries, columns, n_promised, words, slopes, softmax):
     """Each claim about each feature is proved, and none is missing; lines to print."""
     at, lines = 0, []
     for i, (entry, column) in enumerate(each(entries, columns)):
         title, own = f"feature {i}" if column.name is None else json.dumps(column.name), range(at, at + column.width)
-        at, kinds, place, known, trees = at + column.width, ["none"] * len(words), None, [], jumping.get(i, [])
-        if at <= n_promised:  # else it enters through the free branch; a forest is one more column, and jumps
-            moved = [[word[j] for j in own] + [way.get(word[-1], "none") for way, _ in trees] for word in words]
-            kinds, place = directions_of(column, moved, [ends for _, ends in trees])
-            place = None if trees and {*kinds} == {"none"} else place
-            known = slopes([dict(zip(own, rates)) for rates in column.rates]) if column.rates and not trees else []
+        at, kinds, place, known = at + column.width, ["none"] * len(words), None, []
+        if at <= n_promised:  # else it enters through the free branch
+            kinds, place = directions_of(column, [[word[j] for j in own] for word in words])
+            known = slopes([dict(zip(own, rates)) for rates in column.rates]) if column.rates else []
         kinds = [kind if kind != "none" else "bounded" if known else "free" for kind in kinds]
         need(entry["name"] == column.name and entry["missing"] == place, f"{title}, missing values: proved is {place}")
         need(entry["promise"] == [WRITTEN.get(k, k) for k in kinds], f"{title}: proved is {kinds}; another is claimed")
@@ -246,7 +221,7 @@ def check_features(entries, columns, n_promised, words, slopes, softmax, jumping
             for (a, b), (low, high) in each(claimed, proved):
                 need(a <= low and high <= b, f"{title}: slopes reach {float(low)} and {float(high)}, not in [{a}, {b}]")
             kinds = [f"{kind} [{outwards(ends)}]" for kind, ends in each(kinds, claimed)] if proved else kinds
-        lines.append(f"  {title}: {', '.join(kinds)}{' (trees)' * bool(trees)}" + f"; missing: {place}" * bool(place))
+        lines.append(f"  {title}: {', '.join(kinds)}" + f"; missing: {place}" * bool(place))
     return lines
 def check_network(structure, claims, tensors):
     """Kind real+ordered: slopes of f in exact arithmetic and directions of its float64 evaluation; lines to print."""
@@ -281,18 +256,16 @@ def check_network(structure, claims, tensors):
         numbers(tensors, name, *tensors[name][0])
     softmax = check_ends(ends["inputs"] or (), ends["link"] or {"name": "none", "labels": None}, len(outputs))
     link, raw = ends["link"], [read_column(c, f"inputs.{i}", tensors) for i, c in enumerate(ends["inputs"] or ())]
-    jumping, forest = read_forest(ends.get("forest"), tensors, len(raw))
     names, more = structure["feature_names"] or [None] * n_inputs, structure["free_names"] or [None] * n_free
     need(not tensors and [len(names), len(more)] == [n_inputs, n_free], "names or tensors that belong to nothing")
     plain = [Record(name=name, width=1, rates=[(Fraction(1),)], low=[-1], high=[1], missing=None)
              for name in names[:n_promised] + more]
-    width = sum(c.width for c in raw or plain) + len(forest)
-    need(n_promised > 0 and width == len(plain) and not (free and forest), "columns that are not the model's")
+    need(n_promised > 0 and sum(c.width for c in raw or plain) == len(plain), "columns that are not the model's")
     for given in (names, [column.name for column in plain], [column.name for column in raw]):
         need(len({*given} - {None}) == len(given) - given.count(None), "two features of one name")
-    lines = check_features(claims["model"], plain, n_promised, words, slopes, softmax, {})
+    lines = check_features(claims["model"], plain, n_promised, words, slopes, softmax)
     need((claims["raw"] is None) == (ends["inputs"] is None) == (not raw), "raw features, where there are any")
-    lines = check_features(claims["raw"], raw, n_promised, words, slopes, softmax, jumping) if raw else lines
+    lines = check_features(claims["raw"], raw, n_promised, words, slopes, softmax) if raw else lines
     form = "convex form: directions hold bit for bit" if convex else "paper form: in exact arithmetic only"
     return [f"members: {len(members)}, outputs: {len(outputs)}, {form}; link {json.dumps(link or 'none')}", *lines]
 def whole_trunk(entry, prefix, tensors, limits, one, bits):
@@ -326,10 +299,9 @@ def check_fixed_point(structure, claims, tensors):
     one, n = 1 << bits["shift"], sum(len(trunk["outputs"]) for trunk in members[0])
     softmax, rows = check_ends(structure["columns"], link, n), [[] for _ in range(n)]
     columns = [read_column(entry, f"columns.{i}", tensors, "q") for i, entry in enumerate(structure["columns"])]
-    jumping, forest = read_forest(structure.get("forest"), tensors, len(columns), "q")
-    limits = [max(v, 1) for v in [*(v for column in columns for v in column.limits), *forest]]
+    limits = [max(v, 1) for column in columns for v in column.limits]
     limits, most = limits + (free["limits"] if free else []), min(2 ** (bits["input_bits"] - 1), 2**30 + 1)
-    need(0 < min(limits) <= max(limits) < most and not (free and forest), "inputs beyond their bits, or two free parts")
+    need(0 < min(limits) <= max(limits) < most, "inputs beyond their bits")
     n_promised, more = sum(column.width for column in columns), enumerate(free["columns"] if free else ())
     columns += [read_column(entry, f"free.columns.{i}", tensors) for i, entry in more]
     shares, total, most, steps = numbers(tensors, "member_weights", None, kind="q"), [one // 2] * n, 0, []
@@ -352,7 +324,7 @@ def check_fixed_point(structure, claims, tensors):
         steps.append([max(sum(abs(r[j]) for j in stretches[0]) for r in own) for own in rows])
         found = [[sum(r[j] * v for j, v in s.items() if v) for s in stretches for r in own] + still for own in rows]
         return [(min(values) * scale, max(values) * scale) for values in found]
-    lines = check_features(claims["raw"], columns, n_promised, words, slopes, softmax, jumping)
+    lines = check_features(claims["raw"], columns, n_promised, words, slopes, softmax)
     margins = [(own, map(hex_float, e["margin"])) for own, e in each(steps, [e for e in claims["raw"] if e["real"]])]
     enough = all((a * (1 + Fraction(1, 2**19)) + one) * scale <= b for pair in margins for a, b in each(*pair))
     need(enough and all(e["real"] or e["margin"] is None for e in claims["raw"]), "a margin that is too small")
@@ -363,13 +335,18 @@ def main(arguments):
     try:
         need([".safet" in a for a in arguments] == [False], "give one CERTIFICATE.json (Certificate.save), no model")
         document = strict_json(*arguments)
-        need(fits(document, DOCUMENT) and document["kind"] in KINDS, "not a monolip certificate of version 1")
+        old = type(document) is dict and (document.get("format"), document.get("version")) == ("monolip.Certificate", 1)
+        need(not old, "a certificate of version 1: check it with the monolip_check.py of commit b8f3b08 or before")
+        need(fits(document, DOCUMENT) and document["kind"] in KINDS, "not a monolip certificate of version 2")
         body = json.dumps({key: value for key, value in document.items() if key != "sha256"}, sort_keys=True)
         need(hashlib.sha256(body.encode()).hexdigest() == document["sha256"], "sha256 of the document")
         (check, label, *expected), tensors = KINDS[document["kind"]], read_tensors(document["tensors"])
         content = [document[key] for key in ("structure", "claims", "arithmetic")]
+        for field, what in RESERVED.items():  # empty ones count as absent, for the digest too
+            need(content[0].get(field, []) == [], f"version 2 knows no {what}: get the checker of a later version")
+        content[0] = {key: value for key, value in content[0].items() if key not in RESERVED}
         need(all(map(fits, content, expected)), "unknown content")
-        need(digest_of((label, 1), content[0], tensors) == document["digest"], "the digest of the network")
+        need(digest_of((label, 2), content[0], tensors) == document["digest"], "the digest of the network")
         lines = check(*content[:2], tensors)
     except Exception as error:  # whatever is wrong with a document, it is no proof
         print("REJECTED:", ascii(f"{error} ({type(error).__name__})"))

@@ -87,7 +87,7 @@ def duplicates(data: dict[str, Any]) -> str:
 def _by_heart(apart: float, together: float) -> str:
     """What a network made for rows that come again gains, and what it loses."""
     return (
-        f"Four members of 256-64 units with 64 bins (and the default's trees beside them) have {apart:.3f} of their "
+        f"Four members of 256-64 units with 64 bins (and the trees of that time's default) have {apart:.3f} of their "
         f"error on folds at random and "
         f"{together:.3f} on the others."
     )
@@ -228,7 +228,6 @@ def presets(accuracy: dict[str, Any], fit_time: dict[str, Any], table: Table) ->
 The same data sets and folds as above. Errors: geometric means; the best trees are those of the lowest error, after
 their search. Time, one thread: a whole fit over one LightGBM fit without search (median over data sets), and over a
 default fit (geometric mean), both in the first {n_rounds} rounds, where the default has another median than above.
-Where [trees](howto/trees.md) are added, the features they read have no slope bounds.
 
 {table(head, rows)}"""
 

@@ -15,6 +15,7 @@ BENCHMARKS = str(Path(__file__).parents[1] / "benchmarks")
 sys.path.insert(0, BENCHMARKS)
 import accuracy  # noqa: E402
 import accuracy_unit  # noqa: E402
+import averaging  # noqa: E402
 from accuracy_summary import add_kept, summarise  # noqa: E402
 from contestants import CONTESTANTS, Task, fingerprint, missing_packages  # noqa: E402
 from contestants.encoding import Encoding  # noqa: E402
@@ -151,3 +152,32 @@ def test_a_cache_that_ends_in_half_a_line_is_read(tmp_path):
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert missing_packages(CONTESTANTS["lmn"]) == ["torch", "monotonicnetworks"]
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_an_average_is_the_mean_of_its_parts_and_keeps_their_directions(classes):
+    pytest.importorskip("lightgbm")
+    task = small_task(classes)
+    found = averaging.one_fold(task, task.X, task.y)
+    assert set(found) == {*averaging.MODELS, *averaging.AVERAGES}
+    assert all(of["error"] > 0 and of["wrong"] < 1e-12 for of in found.values())
+    halves = averaging.average_of([lambda X: np.zeros(len(X)), lambda X: np.ones(len(X))])
+    assert (halves(task.X) == 0.5).all()
+    worst = averaging.largest_wrong_step(lambda X: -X["a"].to_numpy(), task.X, {"a": 1}, 0)
+    assert 0.5 < worst <= 2.0
+
+
+def test_the_summary_of_averages_is_relative_to_the_network():
+    def row(network, trees, both):
+        errors = {
+            **dict.fromkeys(averaging.MODELS, trees),
+            **dict.fromkeys(averaging.AVERAGES, both),
+            "network": network,
+        }
+        return {model: {"error": [error, error], "fit_s": 1.0, "wrong": 0.0} for model, error in errors.items()}
+
+    found = averaging.summary_of({"u": row(1.0, 2.0, 0.5), "v": row(2.0, 1.0, 4.0)})
+    assert found["network"]["error_over_the_network"] == 1.0
+    assert found["LightGBM"]["error_over_the_network"] == pytest.approx(1.0)  # 2 and 1/2
+    assert found["network and LightGBM"]["error_over_the_network"] == pytest.approx(1.0)
+    assert found["network and LightGBM"]["better_than_its_parts_on"] == 1

@@ -17,6 +17,7 @@ from safetensors.numpy import save as to_bytes
 from monolip.errors import FrozenFileError, MonolipError
 from monolip.frozen import FrozenNetwork
 from monolip.frozen_file import FORMAT, VERSION
+from monolip.sealed_format import RESERVED
 
 from .make import frozen_networks
 
@@ -183,7 +184,7 @@ def monolip_header(text):
 
 
 def monolip_format(text):
-    return monolip_header('{"version": 1, "digest": "", "structure": {}, "format": ' + text + "}")
+    return monolip_header('{"version": 2, "digest": "", "structure": {}, "format": ' + text + "}")
 
 
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -199,7 +200,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
         monolip_format("9" * 10_000),
         monolip_format("NaN"),
         monolip_header(
-            '{"format": "monolip.FrozenNetwork", "version": 1, "digest": "", "structure": {"members": ' + DEEP + "}}"
+            '{"format": "monolip.FrozenNetwork", "version": 2, "digest": "", "structure": {"members": ' + DEEP + "}}"
         ),
         raw({"__metadata__": "x"}),
         raw({"__metadata__": None}),
@@ -400,9 +401,10 @@ def test_missing_and_extra_fields_of_the_structure_are_refused(saved, kind):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "other"}, "must hold monolip.FrozenNetwork version 1; got 'other' version 1"),
-        ({"version": 2}, "got 'monolip.FrozenNetwork' version 2; use the monolip that wrote it"),
-        ({"version": "1"}, "version '1'"),
+        ({"format": "other"}, "must hold monolip.FrozenNetwork version 2; got 'other' version 2"),
+        ({"version": 3}, "got 'monolip.FrozenNetwork' version 3; use the monolip that wrote it"),
+        ({"version": "2"}, "version '2'"),
+        ({"version": 1}, "got version 1, .* read it with monolip at commit b8f3b08 or before, or fit and save"),
         ({"extra": 1}, "missing or unknown fields"),
         ({"structure": []}, "missing or unknown fields"),
     ],
@@ -411,6 +413,17 @@ def test_other_formats_and_versions_are_named(saved, change, message):
     header, tensors = take_apart(saved[0]["convex"])
     with pytest.raises(FrozenFileError, match=message):
         load(write({**header, **change}, tensors, header["digest"]), saved[1])
+
+
+@pytest.mark.parametrize("field", RESERVED)
+def test_fields_for_later_versions_are_absent_or_empty(saved, field):
+    header, tensors = take_apart(saved[0]["convex"])
+    for value in ([[0, 1]], {}, None, 0, "x", True):
+        changed = {**header, "structure": {**header["structure"], field: value}}
+        with pytest.raises(FrozenFileError, match=f"does not support {RESERVED[field]}; .* with the later version"):
+            load(write(changed, tensors), saved[1])
+    empty = {**header, "structure": {**header["structure"], field: []}}
+    assert load(write(empty, tensors, header["digest"]), saved[1]) == NETWORKS["convex"]
 
 
 @pytest.mark.parametrize("digest", ["0" * 64, "", None, 5, [[]], "x" * 10**6])
@@ -507,7 +520,7 @@ def test_values_that_only_compare_equal_are_refused(saved):
     files, path = saved
     for before, after in (
         (b'\\"slope_set\\": false', b'\\"slope_set\\": 0    '),
-        (b'\\"version\\": 1', b'\\"version\\": true'),
+        (b'\\"version\\": 2', b'\\"version\\": 2.0'),
     ):
         data = bytearray(files["convex"])
         assert before in data

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,6 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "monolip_2": ("monolip, 2 members", {"n_estimators": 2}),
     "monolip_8": ("monolip, 8 members", {"n_estimators": 8}),
     "monolip_accurate": ("monolip, accurate", {"n_estimators": 8, "hidden_layer_sizes": (64, 64)}),
-    "monolip_bounded": ("monolip, no trees", {"trees": False}),  # every feature has slope bounds
-    "monolip_forest": ("monolip, free trees", {"trees": "free"}),  # every feature with a direction has slope bounds
-    "monolip_trees": ("monolip, any trees", {"trees": True}),  # wherever rows held out gain anything by them
 }
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -39,9 +35,7 @@ def fit_ours(task: Task, options: dict[str, Any]) -> Predict:
     rest = {key: value for key, value in options.items() if key != "random_state"}
     seed = task.seed + 100_003 * int(options.get("random_state", 0))
     model = kind(monotonic_cst=dict(task.cst), random_state=seed, n_jobs=task.threads, **rest)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*of the rows have features that another row has|.*every feature")
-        model.fit(task.X, task.y)
+    model.fit(task.X, task.y)
     return (lambda X: model.predict_proba(X)[:, 1]) if task.classes else model.predict
 
 
@@ -54,5 +48,3 @@ def warm_up() -> None:
     for classes in (False, True):
         target = (y > 0).astype(int) if classes else y
         fit_ours(Task(X, target, {"a": 1}, classes, 0), {})(X)
-    jumps = X["a"].to_numpy() + np.floor(8 * X["b"].to_numpy()) % 2
-    fit_ours(Task(X, jumps, {"a": 1}, False, 0), {"trees": True})(X)

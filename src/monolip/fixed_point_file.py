@@ -20,7 +20,6 @@ from .fixed_point_link import FixedLink
 from .fixed_point_map import FixedMap
 from .fixed_point_trunk import FixedTrunk
 from .free_branch import FreeBranch
-from .free_forest import FreeForest
 from .frozen_ends import _put_column, _take_column
 from .input_transform import InputTransform
 from .output_link import OutputLink
@@ -31,7 +30,7 @@ __all__ = ["FORMAT", "VERSION", "digest_of", "load", "save", "take_apart"]
 
 Tensors = dict[str, NDArray[Any]]
 
-FORMAT, VERSION = "monolip.FixedPointNetwork", 1
+FORMAT, VERSION = "monolip.FixedPointNetwork", 2
 _SEALED = SealedFormat(FORMAT, VERSION, ("int64", "float64"))
 
 
@@ -81,10 +80,6 @@ def take_apart(network: FixedPointNetwork) -> tuple[dict[str, Any], Tensors]:
         structure["free"] = {"columns": columns, "activations": list(free.branch.activations)} | {
             "limits": list(free.limits)
         }
-    if (forest := network.inputs.forest) is not None:
-        tensors["forest.nodes"] = np.stack([forest.features, forest.values, forest.children], axis=1)
-        tensors["forest.knots"], tensors["forest.roots"] = forest.thresholds, forest.roots
-        structure["forest"] = {"reads": list(forest.reads), "stands": [list(pair) for pair in forest.stands]}
     if network.vectors is not None:
         tensors["vectors.inputs"], tensors["vectors.outputs"] = network.vectors
     return structure, {name: np.ascontiguousarray(array) for name, array in tensors.items()}
@@ -130,12 +125,7 @@ def put_together(structure: dict[str, Any], tensors: Tensors) -> FixedPointNetwo
         branch = FreeBranch(weights, tuple(tensors[f"free.{k}.bias"] for k in count), tuple(entry["activations"]))
         free = FixedFree(InputTransform(raw), branch, tensors["free.rates"], tuple(entry["limits"]))
     vectors = (tensors["vectors.inputs"], tensors["vectors.outputs"]) if structure["vectors"] else None
-    forest = None
-    if "forest" in structure:
-        entry, (features, values, children) = structure["forest"], tensors["forest.nodes"].T
-        rest = (features, tensors["forest.knots"], children, values, tensors["forest.roots"])
-        forest = FreeForest(tuple(entry["reads"]), entry["stands"], *rest)
-    number_format, inputs = FixedPointFormat(**structure["format"]), FixedInputs(tuple(columns), forest)
+    number_format, inputs = FixedPointFormat(**structure["format"]), FixedInputs(tuple(columns))
     weights_of = tensors["member_weights"]
     return FixedPointNetwork(number_format, inputs, members, weights_of, link, free, structure["source"], vectors)
 

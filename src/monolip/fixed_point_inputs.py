@@ -14,7 +14,6 @@ from .fixed_point_columns import FixedCategory, FixedNumeric
 from .fixed_point_map import WIDEST
 from .floats import locked, to_floats
 from .free_branch import FreeBranch
-from .free_forest import FreeForest
 from .input_transform import InputTransform, names_of
 from .monotonic_cst import check_names
 
@@ -27,13 +26,9 @@ Column = FixedNumeric | FixedCategory
 
 @dataclass(frozen=True, eq=False)
 class FixedInputs:
-    """Raw columns, in order, to integers: what InputTransform is to floats. Shape: columns (n,) -> (n, n_model).
-
-    forest: over some of them, with integers in its leaves; their sum is the last model column.
-    """
+    """Raw columns, in order, to integers: what InputTransform is to floats. Shape: columns (n,) -> (n, n_model)."""
 
     columns: tuple[Column, ...]
-    forest: FreeForest | None = None
 
     def __post_init__(self) -> None:
         if not self.columns or not all(isinstance(column, FixedNumeric | FixedCategory) for column in self.columns):
@@ -41,14 +36,6 @@ class FixedInputs:
                 "fixed-point inputs are FixedNumeric and FixedCategory columns; got others; pass them."
             )
         check_names(self.names, len(self.columns))
-        forest = self.forest
-        if forest is not None and (forest.values.dtype.kind != "i" or forest.reads[-1] >= len(self.columns)):
-            raise StructureError("a forest of integers reads some of the raw columns; got another; compile again.")
-
-    @property
-    def free(self) -> tuple[int, ...]:
-        """Positions of the raw columns that the forest reads: they jump, and no slope bounds them."""
-        return self.forest.reads if self.forest else ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,16 +54,13 @@ class FixedInputs:
     @property
     def ranges(self) -> list[tuple[int, int]]:
         """Smallest and largest integer of each model column, or further out."""
-        most = [] if self.forest is None else [int(self.forest.largest)]
-        return [*(pair for column in self.columns for pair in column.ranges), *((-v, v) for v in most)]
+        return [pair for column in self.columns for pair in column.ranges]
 
     def evaluate(self, columns: list[Any]) -> IntArray:
         """Integers of raw columns in order."""
         blocks = [column.evaluate(values) for column, values in zip(self.columns, columns, strict=True)]
         if len({len(block) for block in blocks}) > 1:
             raise InputError("raw columns must have one length; got several; pass columns of one table.")
-        if self.forest is not None:
-            blocks.append(self.forest.evaluate(self.forest.numbers(self.columns, columns))[:, None])
         return np.hstack(blocks)
 
 

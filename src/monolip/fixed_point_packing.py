@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import StructureError
 from .fixed_point import FixedPointNetwork, PackedIntegers
 from .fixed_point_columns import FixedNumeric
 from .fixed_point_inputs import FixedInputs
@@ -61,9 +60,7 @@ class PackedInputs(NamedTuple):
 
 
 def pack_inputs(inputs: FixedInputs) -> PackedInputs:
-    """See PackedInputs; a forest is not among them."""
-    if inputs.forest is not None:
-        raise StructureError("packed inputs are maps and tables; got a forest too; evaluate it beside them.")
+    """See PackedInputs."""
     columns, at_knot, at_row, at_piece = [], 0, 0, 0
     maps: list[tuple[int, int, int]] = []
     knots: list[FloatArray] = []

@@ -2,7 +2,6 @@ r"""FrozenNetwork: the one immutable object that is certified, exported, served 
 
     f(x) = sum_m a_m f_m(x, h(free))        members f_m in convex form (paper form where averages cannot express them),
                                             a_m >= 0 with sum exactly 1, h an optional dense branch without a promise
-                                            (raw features may also enter through a forest, see InputTransform)
 
 The promise is checked for the stored numbers, in exact rational arithmetic, whenever one is constructed or loaded: a
 FrozenNetwork that breaks its promise cannot exist.
@@ -24,7 +23,7 @@ from .convex import ConvexForm, on_simplex
 from .errors import FreezeError, InputError
 from .floats import locked, to_floats
 from .free_branch import FreeBranch
-from .frozen_ends import check_ends, promise_beside_trees
+from .frozen_ends import check_ends
 from .input_transform import InputTransform
 from .monotonic_cst import check_names
 from .ordered import as_rows
@@ -210,10 +209,6 @@ class FrozenNetwork:
     def __str__(self) -> str:
         form = "convex form" if self.is_convex else "paper form"
         free = f"; {self.n_free_features} free features: no promise" if self.free_branch else ""
-        if self.inputs is not None and self.inputs.forest is not None:
-            words = {self.inputs.names[i]: promise_beside_trees(self, i) for i in self.inputs.free}
-            read = ", ".join(name if word == "free" else f"{name} ({word})" for name, word in words.items())
-            free = f"; a forest over {read}: no {'promise' if set(words.values()) == {'free'} else 'slope bounds'}"
         kind = f"{len(self.members)} member{'s' if len(self.members) > 1 else ''} in {form}"
         extra = f"\n{self.promise.inequality_text}" if isinstance(self.promise, SlopeSet) else ""
         return f"FrozenNetwork {self.digest[:12]}: {kind}{free}\n{self.raw_promise or self.slopes}{extra}"

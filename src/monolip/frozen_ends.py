@@ -8,18 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import FreezeError
-from .free_forest import FreeForest
 from .input_columns import CategoryColumn, NumericColumn
 from .input_transform import Column, InputTransform
 from .output_link import OutputLink
 from .piecewise_linear import PiecewiseLinear
 from .raw_slopes import features_with_slopes
-from .slopes import SlopeBounds, promise_word
+from .slopes import SlopeBounds
 
 if TYPE_CHECKING:
     from .frozen import FrozenNetwork
 
-__all__ = ["check_ends", "promise_beside_trees", "put_ends", "take_ends"]
+__all__ = ["check_ends", "put_ends", "take_ends"]
 
 Tensors = dict[str, NDArray[np.float64]]
 
@@ -39,8 +38,6 @@ def check_ends(network: FrozenNetwork) -> None:
         raise FreezeError(
             f"a {link.name} link takes {link.n_outputs} outputs; got a network with {network.n_outputs}; match them."
         )
-    if inputs is not None and inputs.forest is not None:
-        _check_forest(network, inputs)
     if promise is None:
         return
     if inputs is None:
@@ -61,47 +58,6 @@ def check_ends(network: FrozenNetwork) -> None:
             f"{(real.feature_names or ())[at[0]]!r} has slopes in [{real.lower[at]}, {real.upper[at]}] and promises "
             f"[{promise.lower[at]}, {promise.upper[at]}]; widen the promise or train again."
         )
-
-
-def _check_forest(network: FrozenNetwork, inputs: InputTransform) -> None:
-    """A forest serves one output, and keeps the direction of every feature it reads that has one."""
-    if network.n_outputs != 1 or network.free_branch is not None:
-        raise FreezeError("a forest serves a network of one output without a free branch; got another; leave it out.")
-    forest, box = inputs.forest, network.bounds
-    assert forest is not None, "the caller has checked"
-    asked = []
-    for i in forest.reads:
-        own = slice(int(inputs.starts[i]), int(inputs.starts[i + 1]))
-        asked.append((bool((box.lower[own] >= 0).any()), bool((box.upper[own] <= 0).any())))
-    kept = forest.directions_in([k for k, directions in enumerate(asked) if any(directions)])
-    for k, i in enumerate(forest.reads):
-        for has_direction, keeps, word in zip(
-            asked[k], (kept[0][k], kept[1][k]), ("increasing", "decreasing"), strict=True
-        ):
-            if has_direction and not keeps:
-                raise FreezeError(
-                    f"trees keep the direction of what they read; {inputs.names[i]!r} has a direction, {word}, and "
-                    "some tree does not; grow trees that keep it, or leave the feature out of the forest."
-                )
-            if has_direction and box.lower[-1] < 0:
-                raise FreezeError(
-                    f"a forest that reads a feature with a direction ({inputs.names[i]!r}) enters with weights >= 0; "
-                    f"got slopes from {box.lower[-1]} on for its sum; make that bound 0, or leave the feature out."
-                )
-
-
-def promise_beside_trees(network: FrozenNetwork, i: int) -> str:
-    """What is promised of raw column i, which a forest reads: a direction, as a word, or "free"; never slopes."""
-    inputs = network.inputs
-    assert inputs is not None, "asked of raw columns"
-    column, start = inputs.columns[i], int(inputs.starts[i])
-    if isinstance(column, CategoryColumn):
-        n = max(len(column.categories) - 1, 1) if column.ordered else 0
-    else:
-        n = len(column.maps)  # the column after them says whether the value is there
-    own = slice(start, start + n)
-    low, high = network.bounds.lower[own], network.bounds.upper[own]
-    return promise_word(bool(n and (low >= 0).all()), bool(n and (high <= 0).all()), has_interval=False)
 
 
 def _surely_keeps(network: FrozenNetwork, promise: SlopeBounds) -> bool:
@@ -125,14 +81,11 @@ def take_ends(network: FrozenNetwork, tensors: Tensors) -> dict[str, Any]:
     if promise is not None:
         tensors["raw.lower"], tensors["raw.upper"] = promise.lower, promise.upper
     columns = enumerate(inputs.columns) if inputs is not None else ()
-    found: dict[str, Any] = {
+    return {
         "inputs": [_take_column(column, f"inputs.{i}", tensors) for i, column in columns] or None,
         "raw_promise": None if promise is None else promise.feature_names,
         "link": None if link is None else {"name": link.name, "labels": link.labels},
     }
-    if inputs is not None and inputs.forest is not None:  # files without one are as they were before there were any
-        found["forest"] = _take_forest(inputs.forest, tensors)
-    return found
 
 
 def put_ends(structure: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
@@ -140,39 +93,13 @@ def put_ends(structure: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
     inputs = promise = link = None
     if structure["inputs"] is not None:
         columns = [_put_column(entry, f"inputs.{i}", tensors) for i, entry in enumerate(structure["inputs"])]
-        inputs = InputTransform(
-            tuple(columns), _put_forest(structure["forest"], tensors) if "forest" in structure else None
-        )
+        inputs = InputTransform(tuple(columns))
     if structure["raw_promise"] is not None:
         promise = SlopeBounds(tensors["raw.lower"], tensors["raw.upper"], tuple(structure["raw_promise"]))
     if structure["link"] is not None:
         labels = structure["link"]["labels"]
         link = OutputLink(structure["link"]["name"], None if labels is None else tuple(labels))
     return {"inputs": inputs, "raw_promise": promise, "link": link}
-
-
-def _take_forest(forest: FreeForest, tensors: Tensors) -> dict[str, Any]:
-    """Nodes are (feature, threshold or value, child)."""
-    number = np.where(forest.features < 0, forest.values, forest.thresholds)
-    tensors["forest.nodes"] = np.stack([forest.features, number, forest.children], axis=1).astype(np.float64)
-    tensors["forest.roots"] = forest.roots.astype(np.float64)
-    return {"reads": list(forest.reads), "stands": [list(pair) for pair in forest.stands]}
-
-
-def _put_forest(entry: dict[str, Any], tensors: Tensors) -> FreeForest:
-    features, number, children = tensors["forest.nodes"].T
-    whole = [_whole(part) for part in (features, children, tensors["forest.roots"])]
-    leaf = features < 0
-    thresholds, values = np.where(leaf, 0.0, number), np.where(leaf, number, 0.0)
-    return FreeForest(tuple(entry["reads"]), entry["stands"], whole[0], thresholds, whole[1], values, whole[2])
-
-
-def _whole(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    with np.errstate(invalid="ignore"):
-        found = numbers.astype(np.int64)
-    if not (found == numbers).all():
-        raise ValueError("a forest that counts in fractions")
-    return found
 
 
 def _take_column(column: Column, prefix: str, tensors: Tensors) -> dict[str, Any]:

@@ -29,7 +29,7 @@ __all__ = ["digest_of", "load", "put_together", "save", "take_apart", "write_mod
 
 Tensors = dict[str, NDArray[np.float64]]
 
-FORMAT, VERSION = "monolip.FrozenNetwork", 1
+FORMAT, VERSION = "monolip.FrozenNetwork", 2
 _SEALED = SealedFormat(FORMAT, VERSION, ("float64",))
 _MAX_HEADER = MAX_HEADER
 _CODE = (".pkl", ".pickle", ".joblib", ".pt", ".pth")  # who sees these names would unpickle the file

@@ -3,8 +3,7 @@ r"""From raw columns to model columns: part of a FrozenNetwork, so that its prom
     raw x_i  ->  phi_i1(x_i), phi_i2(x_i), ...        df/dx_i = sum_j df/du_j * phi_ij'(x_i)
 
 Every numeric map is non-decreasing and piecewise linear, every category a row of a table: nothing else. That is what
-lets slopes in raw units be computed exactly, and an independent checker repeat it. Features may enter once more,
-through a free forest, whose sum is the last model column: those have no slope bounds, and at most a direction.
+lets slopes in raw units be computed exactly, and an independent checker repeat it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 
 from .cached import cached_property
 from .errors import InputError, StructureError
-from .free_forest import FreeForest
 from .input_columns import CategoryColumn, NumericColumn
 from .map_tables import MapTables
 from .monotonic_cst import check_names
@@ -38,7 +36,6 @@ class InputTransform:
 
     Args:
         columns: NumericColumn and CategoryColumn, with distinct names.
-        forest: over some of them, which then have no slope bounds; its sum is one more model column, the last.
 
     Shape: evaluate takes one array of shape (n,) per raw column, in order or by name, and gives (n, n_model).
 
@@ -56,7 +53,6 @@ class InputTransform:
     """
 
     columns: tuple[Column, ...]
-    forest: FreeForest | None = None
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns) if isinstance(self.columns, Iterable) else ()
@@ -65,10 +61,6 @@ class InputTransform:
                 "an input transform is made of NumericColumn and CategoryColumn; got others or none; pass a tuple."
             )
         check_names([column.name for column in columns], len(columns))
-        if not isinstance(self.forest, FreeForest | None) or (self.forest and self.forest.reads[-1] >= len(columns)):
-            raise StructureError(
-                f"a forest reads some of the {len(columns)} raw columns; got {self.forest!r}; grow it on this table."
-            )
         object.__setattr__(self, "columns", columns)
 
     @cached_property
@@ -81,23 +73,17 @@ class InputTransform:
 
     @property
     def n_model(self) -> int:
-        return int(self.starts[-1]) + (self.forest is not None)
-
-    @property
-    def free(self) -> tuple[int, ...]:
-        """Positions of the raw columns that a forest reads: they jump, and no slope bounds them; a direction may."""
-        return self.forest.reads if self.forest else ()
+        return int(self.starts[-1])
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """Model columns of raw column i are starts[i] .. starts[i + 1] - 1; shape (n_raw + 1,). A forest's is last."""
+        """Model columns of raw column i are starts[i] .. starts[i + 1] - 1; shape (n_raw + 1,)."""
         return np.array([0, *accumulate(column.n_model for column in self.columns)], dtype=np.int64)
 
     @property
     def raw_of(self) -> NDArray[np.int64]:
-        """Raw column of each model column, shape (n_model,); -1 for that of a forest."""
-        own = np.repeat(np.arange(self.n_raw), np.diff(self.starts))
-        return own if self.forest is None else np.append(own, -1)
+        """Raw column of each model column, shape (n_model,)."""
+        return np.repeat(np.arange(self.n_raw), np.diff(self.starts))
 
     @cached_property
     def numeric(self) -> tuple[int, ...]:
@@ -145,8 +131,6 @@ class InputTransform:
         lengths = {len(block) for block in blocks}
         if len(lengths) > 1:
             raise InputError(f"raw columns must have one length; got {sorted(lengths)}; pass columns of one table.")
-        if self.forest is not None:
-            blocks.append(self.forest.evaluate(self.forest.numbers(self.columns, given))[:, None])
         return np.hstack(blocks)
 
     def in_order(self, columns: Any) -> list[Any]:
@@ -170,7 +154,7 @@ class InputTransform:
         return list(columns)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return InputTransform, (self.columns, self.forest)
+        return InputTransform, (self.columns,)
 
 
 def names_of(table: Any) -> list[Any] | None:

@@ -42,8 +42,8 @@ _TINIEST = 2.0**-1073  # what a slope below the smallest normal float may be off
 def raw_slopes(network: FrozenNetwork) -> SlopeBounds:
     """Slope interval of each raw numeric feature and output, rounded outwards by at most one ulp.
 
-    Shape: (n_numeric,) for one output, else (n_numeric, n_outputs). Features that enter a free branch, or that a forest
-    reads, have none.
+    Shape: (n_numeric,) for one output, else (n_numeric, n_outputs). Features that enter a free branch have
+    none.
     """
     assert network.inputs is not None, "asked by FrozenNetwork.raw_slopes"
     inputs, features = network.inputs, features_with_slopes(network)
@@ -60,11 +60,11 @@ def raw_slopes(network: FrozenNetwork) -> SlopeBounds:
 
 
 def features_with_slopes(network: FrozenNetwork) -> list[int]:
-    """Raw numeric features that enter the trunks, and neither a free branch nor a forest, by position."""
+    """Raw numeric features that enter the trunks, and not a free branch, by position."""
     inputs = network.inputs
     assert inputs is not None, "asked of networks with raw columns"
-    starts, free, d = inputs.starts.tolist(), inputs.free, network.n_features
-    return [i for i in inputs.numeric if starts[i + 1] <= d and i not in free]
+    starts, d = inputs.starts.tolist(), network.n_features
+    return [i for i in inputs.numeric if starts[i + 1] <= d]
 
 
 def extreme_slopes(inputs: InputTransform, i: int, rows: FloatArray) -> tuple[float, float]:

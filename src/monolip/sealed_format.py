@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .errors import FrozenFileError, MonolipError
 from .sealed_file import entry_of, header_length, named_path, ordinary_size, read_first, seal_of, tensors_of
 
-__all__ = ["MAX_HEADER", "SealedFormat", "building_from"]
+__all__ = ["BEFORE", "MAX_HEADER", "RESERVED", "SealedFormat", "building_from", "without_reserved"]
 
 MAX_HEADER = 64 * 2**20
 _OTHER = {  # what people have beside their models, by its first bytes
@@ -31,6 +31,9 @@ _LOADERS = {
     "monolip.FrozenNetwork": "FrozenNetwork.load, or the load of the estimator that saved it",
     "monolip.FixedPointNetwork": "FixedPointNetwork.load",
 }
+BEFORE = "monolip at commit b8f3b08 or before"  # which read version 1 of every format; there was no release yet
+# Fields of a structure that are reserved for later versions, and what for. Today they are absent or empty lists.
+RESERVED = {"sorted_outputs": "sorted outputs", "relations": "relations between features"}
 _ENTRY = "monolip"
 _FIELDS = {"format", "version", "digest", "structure"}
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError)
@@ -48,8 +51,9 @@ Network = TypeVar("Network", bound=_Digested)
 class SealedFormat:
     """The format of a network's file: its metadata entry "monolip" is {format, version, digest, structure}.
 
-    A file is checked in this order: its size, before it is read; format and version; kinds of numbers; the digest; and
-    then, by building the network, the promise itself. The network's own digest must be the one that was read:
+    A file is checked in this order: its size, before it is read; format and version; reserved fields; kinds of numbers;
+    the digest; and then, by building the network, the promise itself. The network's own digest must be the one that was
+    read:
 
         digest(built from what was read) = sha256(what was read) = the digest that the file states
 
@@ -101,7 +105,7 @@ class SealedFormat:
         """Read, check the seal, build; every failure is a FrozenFileError that says what is wrong with the file."""
         data = _read_model(named_path(path), max_bytes)
         header = self._header(data, path)
-        structure, tensors = header["structure"], self._tensors(data, path)
+        structure, tensors = without_reserved(header["structure"], path), self._tensors(data, path)
         computed = self.digest(structure, tensors)
         if computed != header["digest"]:  # over what was read, before anything is built from it
             stored = reprlib.repr(header["digest"])
@@ -127,6 +131,11 @@ class SealedFormat:
         other = _LOADERS.get(found[0]) if isinstance(found[0], str) and found[0] != self.name else None
         if other is not None:
             raise FrozenFileError(f"{path} must hold {self.name}; got a file of {found[0]}; load it with {other}.")
+        if found == (self.name, 1) and type(found[1]) is int and self.version > 1:
+            raise FrozenFileError(
+                f"{path} must hold {self.name} version {self.version}; got version 1, of a model that may hold trees; "
+                f"read it with {BEFORE}, or fit and save the model again."
+            )
         if found[0] != self.name or type(found[1]) is not int or found[1] != self.version or not complete:
             raise FrozenFileError(
                 f"{path} must hold {self.name} version {self.version}; got {reprlib.repr(found[0])} version "
@@ -147,6 +156,19 @@ class SealedFormat:
             kinds = " and ".join(self.dtypes)
             raise FrozenFileError(f"{path} must hold {kinds} numbers only; {other[:3]} are not; write it again.")
         return tensors
+
+
+def without_reserved(structure: dict[str, Any], path: str | PathLike[str]) -> dict[str, Any]:
+    """The structure without RESERVED fields, which the digest does not cover while they are empty; FrozenFileError
+    where one is not: a later version has written something that this one cannot prove."""
+    for field, what in RESERVED.items():
+        found = structure.get(field, [])
+        if type(found) is not list or found:
+            raise FrozenFileError(
+                f"this version of monolip does not support {what}; {path} has {field!r}: {reprlib.repr(found)}; read "
+                "it with the later version that wrote it."
+            )
+    return {key: value for key, value in structure.items() if key not in RESERVED}
 
 
 @contextmanager

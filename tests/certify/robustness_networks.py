@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 
 from monolip.convex import ConvexForm, on_simplex
-from monolip.free_forest import LEAF
 from monolip.frozen import FrozenNetwork, Trunk
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
@@ -15,10 +14,9 @@ from monolip.output_link import OutputLink
 from monolip.piecewise_linear import PiecewiseLinear
 from monolip.slopes import SlopeBounds
 
-from ..forests import random_forest
 from ..make import convex, exact_convex, exact_paper, paper
 
-KINDS = ("plain", "deep", "ensemble", "raw", "forest", "paper", "classes", "classes apart", "raw classes", "affine")
+KINDS = ("plain", "deep", "ensemble", "raw", "paper", "classes", "classes apart", "raw classes", "affine")
 
 
 def box(d, rng):
@@ -34,8 +32,6 @@ def network(kind, seed):
     d = int(rng.integers(1, 4))
     if kind.startswith("raw"):
         return raw_network(rng, 3 if kind == "raw classes" else 1)
-    if kind == "forest":
-        return jumping_network(rng)
     slopes, group = box(d, rng), int(rng.choice([2, 4]))
     if kind == "paper":
         return FrozenNetwork(slopes, ((Trunk(paper(rng, [d, 4, 4, 1], group, slopes), (0,)),),))
@@ -70,24 +66,6 @@ def raw_network(rng, n_outputs):
     link = OutputLink("softmax", ("p", "q", "r")) if n_outputs > 1 else None
     trunk = Trunk(form, tuple(range(n_outputs)))
     return FrozenNetwork(slopes, ((trunk,),), inputs=inputs, link=link)
-
-
-def jumping_network(rng):
-    """n0 and n2 move; a forest reads n1, which may be missing, and the category, and weighs as much as the rest."""
-    n0, n1, n2 = (tuple(random_map(rng) for _ in range(int(rng.integers(1, 4)))) for _ in range(3))
-    city = CategoryColumn("city", ("a", "b"), rng.normal(size=(4, 2)))
-    columns = (
-        NumericColumn("n0", n0),
-        NumericColumn("n1", n1, tuple(rng.normal(size=len(n1)))),
-        city,
-        NumericColumn("n2", n2),
-    )
-    inputs = InputTransform(columns, random_forest(rng, n_trees=4))  # of columns 1 and 2
-    low = -rng.uniform(0.2, 1.0, inputs.n_model)
-    low[: len(n0)] = 0.0  # n0 is increasing
-    slopes = SlopeBounds(low, rng.uniform(0.2, 1.0, inputs.n_model))
-    form = convex(rng, [inputs.n_model, 4, 4, 1], 2, slopes)
-    return FrozenNetwork(slopes, ((Trunk(form, (0,)),),), inputs=inputs)
 
 
 def random_map(rng):
@@ -134,22 +112,7 @@ def exact_columns(inputs, row):
             u += map(Fraction, column.missing)
         else:
             u += [exact_map(phi, Fraction(value)) for phi in column.maps]
-    return u if inputs.forest is None else [*u, forest_sum(inputs, row)]
-
-
-def forest_sum(inputs, row):
-    """Leaves in the order of the trees, added up in floats, as the forest says."""
-    forest, total = inputs.forest, 0.0
-    for root in forest.roots.tolist():
-        node = root
-        while (k := int(forest.features[node])) != LEAF:
-            value, column = row[forest.reads[k]], inputs.columns[forest.reads[k]]
-            if isinstance(column, CategoryColumn):
-                value = column.categories.index(value)
-            value = forest.stands[k][0] if value != value else value
-            node = int(forest.children[node]) + (not value < forest.thresholds[node])
-        total += float(forest.values[node])
-    return Fraction(total)
+    return u
 
 
 def exact_map(phi, x):
@@ -166,4 +129,4 @@ def moved_positions(net):
     """Raw positions of the features a radius is about."""
     if net.inputs is None:
         return list(range(net.n_features))
-    return [i for i in net.inputs.numeric if i not in net.inputs.free]
+    return list(net.inputs.numeric)

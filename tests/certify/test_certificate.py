@@ -215,7 +215,7 @@ def test_json_and_files_come_back_equal(tmp_path):
         lambda text: "[]",
         lambda text: "{}",
         lambda text: text[:-2],
-        lambda text: text.replace('"version": 1', '"version": 2'),
+        lambda text: text.replace('"version": 2', '"version": 3'),
         lambda text: text.replace('"increasing"', '"decreasing"', 1),
         lambda text: "[" * 100_000,
         lambda text: json.dumps({**json.loads(text), "claims": None}),
@@ -224,6 +224,12 @@ def test_json_and_files_come_back_equal(tmp_path):
 def test_damaged_documents_are_errors(change):
     with pytest.raises(CertificateError):
         Certificate.from_json(change(certify(networks()["raw"]).to_json()))
+
+
+def test_a_certificate_of_version_1_names_what_reads_it():
+    text = certify(networks()["raw"]).to_json().replace('"version": 2', '"version": 1')
+    with pytest.raises(CertificateError, match=r"got version 1, .* monolip at commit b8f3b08 or before"):
+        Certificate.from_json(text)
 
 
 def test_a_rejected_document_is_an_error_with_the_reason():

@@ -51,7 +51,7 @@ def rewritten(network, change, *, sign=True):
     structure, tensors = json.loads(json.dumps(structure)), {k: np.array(v) for k, v in tensors.items()}
     change(structure, tensors)
     digest = digest_from(structure, tensors) if sign else network.digest
-    header = {"format": "monolip.FixedPointNetwork", "version": 1, "digest": digest, "structure": structure}
+    header = {"format": "monolip.FixedPointNetwork", "version": 2, "digest": digest, "structure": structure}
     return save(tensors, metadata={"monolip": json.dumps(header, sort_keys=True)})
 
 
@@ -100,6 +100,8 @@ TAMPERED = {
     "present as a float": put("columns", 0, "present", value=0.5),
     "knots that do not add up": put("columns", 0, "knots", 0, value=99),
     "unknown field": put("format", "extra", value=1),
+    "sorted outputs, of a later version": put("sorted_outputs", value=[[0]]),
+    "relations, of a later version": put("relations", value=[["a", "b"]]),
     "link": put("link", "name", value="identity"),
     "nested": put("columns", 0, "name", value=[[[[]]]]),
     "tensor of another type": lambda s, t: t.__setitem__("member_weights", t["member_weights"] * 1.0),
@@ -120,6 +122,8 @@ def test_tampered_files_are_refused_even_with_a_correct_digest(kind, tmp_path):
 def test_an_untouched_file_passes_the_same_way(tmp_path):
     network = compile_fixed_point(table_network(np.random.default_rng(0), "logit"))
     (tmp_path / "a").write_bytes(rewritten(network, lambda s, t: None))
+    assert FixedPointNetwork.load(tmp_path / "a") == network
+    (tmp_path / "a").write_bytes(rewritten(network, put("relations", value=[]), sign=False))
     assert FixedPointNetwork.load(tmp_path / "a") == network
     (tmp_path / "a").write_bytes(rewritten(network, nudge("member.0.trunk.0.0.weight"), sign=False))
     with pytest.raises(FrozenFileError, match="does not match its digest"):

@@ -86,7 +86,7 @@ def file_of(network, change):
     structure, tensors = take_apart(network)
     structure, tensors = json.loads(json.dumps(structure)), {k: np.array(v) for k, v in tensors.items()}
     change(structure, tensors)
-    header = {"format": "monolip.FixedPointNetwork", "version": 1, "digest": digest_from(structure, tensors)}
+    header = {"format": "monolip.FixedPointNetwork", "version": 2, "digest": digest_from(structure, tensors)}
     return save(tensors, metadata={"monolip": json.dumps({**header, "structure": structure}, sort_keys=True)})
 
 

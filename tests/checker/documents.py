@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from monolip.certify import certify
-from monolip.estimators._freezing import with_forest
 from monolip.free_branch import FreeBranch
 from monolip.frozen import FrozenNetwork, Trunk
 from monolip.input_columns import CategoryColumn, NumericColumn
@@ -25,10 +24,9 @@ from monolip.output_link import OutputLink
 from monolip.piecewise_linear import PiecewiseLinear
 from monolip.slopes import SlopeBounds
 
-from ..forests import FAR, directed_forest, random_forest
 from ..make import convex, frozen_networks, paper
 
-__all__ = ["CHECKER", "accepts", "documents", "edited", "networks", "resealed", "set_tensor", "tensor"]
+__all__ = ["CHECKER", "accepts", "checker", "documents", "edited", "networks", "resealed", "set_tensor", "tensor"]
 
 CHECKER = Path(__file__).resolve().parents[2] / "checker" / "monolip_check.py"
 
@@ -93,10 +91,6 @@ def networks() -> dict[str, FrozenNetwork]:
     found["raw, both forms"] = FrozenNetwork(
         box, ((Trunk(signed, (0,)),), (Trunk(averaged, (0,)),)), [0.5, 0.5], inputs=inputs()
     )
-    found["raw, forest"] = with_forest(raw_network(rng), random_forest(rng, reads=(2, 4)))
-    ways = {0: 1, 1: -1, 3: 1}  # age, debt, grade; a missing age is a state, the others count as lowest
-    forest = directed_forest(rng, (0, 1, 3, 4), ways, 8, 4, (0.3, -FAR, -FAR, 0.0), codes=(3, 4))
-    found["raw, directed forest"] = with_forest(raw_network(rng), forest)
     promise = SlopeBounds([-4.0] * 3, [4.0] * 3, ("age", "debt", "dose"))
     found["raw, promised"] = replace(found["raw"], raw_promise=promise)
     return found
@@ -116,7 +110,8 @@ def resealed(document: dict) -> dict:
     """What somebody who edits a document would do: digest and sha256 fit again, and only the proof can fail."""
     document = copy.deepcopy(document)
     with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):  # of such a document there is no digest
-        sha = hashlib.sha256(json.dumps(["monolip.FrozenNetwork", 1, document["structure"]], sort_keys=True).encode())
+        structure = {k: v for k, v in document["structure"].items() if k not in checker.RESERVED or v != []}
+        sha = hashlib.sha256(json.dumps(["monolip.FrozenNetwork", 2, structure], sort_keys=True).encode())
         for name, entry in sorted(document["tensors"].items()):
             sha.update(f"|{name}|{tuple(entry['shape'])}|".encode() + base64.b64decode(entry["data"]))
         document["digest"] = sha.hexdigest()

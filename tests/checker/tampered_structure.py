@@ -43,7 +43,7 @@ def a_float_where_an_int_belongs(d):
 
 @tamper()
 def another_version(d):
-    d["version"] = 2
+    d["version"] = 3
 
 
 @tamper()

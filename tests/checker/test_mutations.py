@@ -19,7 +19,7 @@ from monolip.frozen_file import put_together
 from .documents import accepts, documents, resealed
 
 SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-NAMES = ["raw, promised", "raw, free branch", "raw, classes", "raw, both forms", "raw, forest", "raw, directed forest"]
+NAMES = ["raw, promised", "raw, free branch", "raw, classes", "raw, both forms"]
 NAMES += ["convex", "L1 to L1"]
 
 

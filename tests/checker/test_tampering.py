@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from . import tampered_claims, tampered_forest, tampered_network, tampered_structure
-from .documents import accepts, documents, edited, resealed
+from . import tampered_claims, tampered_network, tampered_structure
+from .documents import accepts, checker, documents, edited, resealed
 from .tampering import FIRST, entry
 
-NUDGES = tampered_network.NUDGES | tampered_claims.NUDGES | tampered_structure.NUDGES | tampered_forest.NUDGES
+NUDGES = tampered_network.NUDGES | tampered_claims.NUDGES | tampered_structure.NUDGES
 
 
 @pytest.mark.parametrize("what", NUDGES)
@@ -62,9 +62,9 @@ def raw_texts():
         "a number": "1e999",
         "deeply nested": "[" * 200_000,
         "nested objects": '{"a":' * 100_000,
-        "a key twice": text.replace('"version": 1', '"version": 1, "version": 1'),
-        "NaN in JSON": text.replace('"version": 1', '"version": NaN'),
-        "Infinity in JSON": text.replace('"version": 1', '"version": Infinity'),
+        "a key twice": text.replace('"version": 2', '"version": 2, "version": 2'),
+        "NaN in JSON": text.replace('"version": 2', '"version": NaN'),
+        "Infinity in JSON": text.replace('"version": 2', '"version": Infinity'),
         "a byte order mark": "\ufeff" + text,
         "half of it": text[: len(text) // 2],
         "text after it": text + "{}",
@@ -72,7 +72,7 @@ def raw_texts():
         "base64 with line breaks": text.replace(data, data[:4] + "\\n" + data[4:]),
         "base64 with other padding": text.replace(data, data.rstrip("=") + "===="),
         "base64 of another alphabet": text.replace(data, "-" + data[1:]),
-        "a huge integer": text.replace('"version": 1', '"version": ' + "9" * 10_000),
+        "a huge integer": text.replace('"version": 2', '"version": ' + "9" * 10_000),
     }
 
 
@@ -95,3 +95,21 @@ def test_names_cannot_write_to_the_terminal(tmp_path, capsys):
     assert said.isascii()
     assert said.isprintable() or "\x1b" not in said
     assert len(said.splitlines()) == 5
+
+
+@pytest.mark.parametrize("field", checker.RESERVED)
+def test_fields_for_later_versions_are_absent_or_empty(field, tmp_path, capsys):
+    document = documents("raw")
+    document["structure"][field] = []
+    assert accepts(tmp_path, resealed(document))
+    assert resealed(document)["digest"] == documents("raw")["digest"]
+    for value in ([[0, 1]], {}, None, False, 0, ""):
+        capsys.readouterr()
+        document["structure"][field] = value
+        assert not accepts(tmp_path, resealed(document))
+        assert f"version 2 knows no {checker.RESERVED[field]}: get the checker" in capsys.readouterr().out
+
+
+def test_a_certificate_of_version_1_is_told_where_it_is_checked(tmp_path, capsys):
+    assert not accepts(tmp_path, resealed({**documents("raw"), "version": 1}))
+    assert "check it with the monolip_check.py of commit b8f3b08 or before" in capsys.readouterr().out

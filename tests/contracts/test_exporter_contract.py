@@ -14,13 +14,13 @@ from monolip.errors import MonolipError
 from monolip.export import ParityReport, to_c
 from monolip.export.c_build import find_compiler
 from tests.certify.fixed_point_networks import random_network, table_network
-from tests.forests import forest_network
+from tests.raw_networks import plain_network
 
 # name of the exporter, how to call it, what it writes; add new exporters here
 Exporter = Callable[..., ParityReport]
 EXPORTERS: dict[str, tuple[Exporter, str]] = {"c": (to_c, "model.h")}
 ARITHMETICS = ("float32", "float64", "fixed-point")
-NETWORKS = {"table": table_network, "forest": forest_network}
+NETWORKS = {"table": table_network, "raw columns": plain_network}
 CASES = [(name, a, kind) for name in EXPORTERS for a in ARITHMETICS for kind in NETWORKS]
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler: the artefact cannot be run")

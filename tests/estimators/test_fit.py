@@ -319,7 +319,7 @@ def test_a_process_forked_while_others_fit_can_fit_and_has_its_blas_threads():
 
 def test_all_of_a_fit_has_one_blas_thread(rng, monkeypatch):
     pools, seen = ThreadpoolController().select(user_api="blas"), []
-    for name in ("freeze", "blend_boosted"):
+    for name in ("freeze", "make_problem"):
         original = getattr(_fitting, name)
 
         def noting(*given, original=original, **named):
@@ -338,9 +338,7 @@ def test_a_seed_fixes_the_bits_in_any_thread(rng):
     digests = []
 
     def fit():
-        digests.append(
-            MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0, trees=False).fit(X, y).frozen_.digest
-        )
+        digests.append(MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0).fit(X, y).frozen_.digest)
 
     with threadpool_limits(2, "blas"):
         fit()

@@ -78,7 +78,7 @@ def test_a_customer_whose_rows_are_copies_is_not_learned_by_heart(rng):
     """Noise that comes again: with groups, rows held out say that there is nothing to learn."""
     X, y = np.repeat(rng.normal(size=(150, 4)), 6, axis=0), np.repeat(rng.normal(size=150), 6)
     groups = np.repeat(np.arange(150), 6)
-    model = MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0, trees=False)
+    model = MonotonicRegressor(monotonic_cst=[1, 0, 0, 0], random_state=0)
     apart = np.mean((model.fit(X, y).predict(X) - y) ** 2)
     together = np.mean((model.fit(X, y, groups=groups).predict(X) - y) ** 2)
     assert together > 0.8 * np.var(y)

@@ -27,12 +27,6 @@ def classifier():
 
 
 @pytest.fixture(scope="module")
-def without_trees():
-    X, y = credit()
-    return MonotonicClassifier(monotonic_cst=CST, trees=False, **QUICK).fit(X, np.where(y > 10, "good", "bad"))
-
-
-@pytest.fixture(scope="module")
 def three_classes():
     X, y = credit()
     cst = {"income": {"top": 1}, "debt": {"low": 1, "top": -1}, "grade": {"low": -1}}
@@ -161,7 +155,7 @@ def test_a_slope_cap_is_in_standard_deviations_as_a_number_and_in_raw_units_as_a
         assert model.slopes_["x1"][1] > 0.1  # not named: not capped
 
 
-def test_the_table_names_promise_scale_and_probability(regressor, classifier, without_trees, three_classes):
+def test_the_table_names_promise_scale_and_probability(regressor, classifier, three_classes):
     assert "slope, target units per unit" in str(regressor.slopes_)
     words = {row.feature: row.promise for row in regressor.slopes_}
     assert words == {
@@ -172,7 +166,7 @@ def test_the_table_names_promise_scale_and_probability(regressor, classifier, wi
         "city": "free (category)",
     }
     assert "slope, log-odds of 'good' per unit" in str(classifier.slopes_)
-    slopes = without_trees.slopes_
+    slopes = classifier.slopes_
     assert "|dP/dx| at most" in str(slopes)
     row = next(row for row in slopes if row.feature == "income")
     assert row.probability == max(abs(row.lower), abs(row.upper)) / 4

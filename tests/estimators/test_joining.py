@@ -175,9 +175,9 @@ def test_who_is_cut_short_on_the_way_is_left_out(rng, monkeypatch, how, who):
 @pytest.mark.parametrize("passes", [5, 12])
 def test_a_path_too_short_for_joining_on_the_way_has_partners_in_the_end(rng, passes):
     X, y = quiet(rng, 3000)
-    model = MonotonicRegressor(random_state=0, max_iter=passes, trees=False).fit(X, y)
+    model = MonotonicRegressor(random_state=0, max_iter=passes).fit(X, y)
     assert len(model.frozen_.members) == model.n_estimators_ > 1
-    noise = MonotonicRegressor(random_state=0, max_iter=passes, trees=False).fit(X, X[:, 4] + rng.normal(size=len(X)))
+    noise = MonotonicRegressor(random_state=0, max_iter=passes).fit(X, X[:, 4] + rng.normal(size=len(X)))
     assert noise.n_estimators_ == 1
 
 
@@ -203,7 +203,7 @@ def test_of_several_classes_only_who_was_cut_short_is_not_taken(rng, monkeypatch
 def test_followers_that_were_cut_short_do_not_count(rng, monkeypatch, tmp_path):
     X, _ = quiet(rng)
     y = 3 * X[:, 4] + X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=len(X))
-    model = MonotonicRegressor(random_state=0, n_bins=8, trees=False, warm_start=True, n_estimators=1, max_iter=20)
+    model = MonotonicRegressor(random_state=0, n_bins=8, warm_start=True, n_estimators=1, max_iter=20)
     model.fit(X, y)
     assert model.frozen_.members[0][0].form.weights[1:], "the member has to have left its start, else nobody trains"
 

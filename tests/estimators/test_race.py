@@ -56,16 +56,15 @@ def test_the_winner_is_what_its_number_of_bins_gives(rng):
     assert len(model.history_) > len(explicit.history_)  # the path that was given up is told too
 
 
-@pytest.mark.parametrize("trees", ["auto", False])
-def test_a_promise_holds_with_many_bins(trees, rng):
+def test_a_promise_holds_with_many_bins(rng):
     X = rng.uniform(0, 1, (1500, 2))
     y = np.floor(12 * X[:, 0]) + np.sin(9 * X[:, 1])
-    model = MonotonicRegressor(monotonic_cst=[1, 0], random_state=0, trees=trees).fit(X, y)
+    model = MonotonicRegressor(monotonic_cst=[1, 0], random_state=0).fit(X, y)
     assert bins_of(model) == _race.MANY
     grid = np.sort(np.concatenate([np.linspace(-0.5, 1.5, 4001), np.nextafter(np.linspace(0, 1, 4001), 2)]))
     for other in (0.1, 0.5, 0.9):
         assert (np.diff(model.predict(np.column_stack([grid, np.full(len(grid), other)]))) >= 0).all()
-    assert trees == "auto" or model.slopes_["x0"][0] >= 0
+    assert model.slopes_["x0"][0] >= 0
 
 
 def test_features_of_few_values_are_not_tried_twice(rng):

@@ -65,7 +65,7 @@ def test_labels_of_classes_keep_their_types(data, tmp_path, labels):
 
 def test_arrays_come_back_as_lists_and_random_states_as_none(tmp_path, rng):
     X = rng.normal(size=(80, 2))
-    parameters = {"monotonic_cst": np.array([1, 0]), "categorical_features": np.array([False, False]), "trees": False}
+    parameters = {"monotonic_cst": np.array([1, 0]), "categorical_features": np.array([False, False])}
     model = MonotonicRegressor(**{**QUICK, **parameters, "random_state": np.random.RandomState(0)}).fit(X, X[:, 0])
     model.save(tmp_path / "m")
     again = MonotonicRegressor.load(tmp_path / "m")
@@ -103,10 +103,12 @@ def edited(path, change):
     [
         (lambda e: e["parameters"].update(monotonic_cst=None), "do not match their seal"),
         (lambda e: e.update(estimator="MonotonicClassifier"), "do not match their seal"),
-        (lambda e: e.update(version=2), "parameters of version 1; got version 2"),
+        (lambda e: e.update(version=3), "parameters of version 2; got version 3"),
         (lambda e: e.pop("seal"), "malformed parameters"),
-        (lambda e: e.update(parameters=[]), "parameters of version 1"),
-        (lambda e: e.update(more=1), "parameters of version 1"),
+        (lambda e: e.update(parameters=[]), "parameters of version 2"),
+        (lambda e: e.update(more=1), "parameters of version 2"),
+        (lambda e: e.update(defaults=[1]), "parameters of version 2"),
+        (lambda e: e.update(defaults=["monotonic_cst"]), "do not match their seal"),
     ],
 )
 def test_edited_parameters_are_refused(data, tmp_path, change, words):
@@ -134,13 +136,50 @@ def test_parameters_of_another_model_and_a_bare_network_are_refused(data, tmp_pa
 
 @pytest.mark.parametrize("value", [{"set": []}, {"dict": [[[1], 2]]}, {"dict": 3}, {}])
 def test_tags_nobody_writes_are_refused(value):
-    text = write_parameters("M", {"a": 1}, "digest")
+    text = write_parameters("M", {"a": 1}, {"a": 0}, "digest")
     entry = {**json.loads(text), "parameters": {"a": value}}
     entry["seal"] = _seal({k: v for k, v in entry.items() if k != "seal"}, "digest")
     with pytest.raises(FrozenFileError, match="malformed parameters"):
-        read_parameters(json.dumps(entry), "M", {"a"}, "digest", "path")
-    with pytest.raises(FrozenFileError, match=r"\['a', 'b'\] differ"):
-        read_parameters(text, "M", {"b"}, "digest", "path")
+        read_parameters(json.dumps(entry), "M", {"a": 0}, frozenset(), "digest", "path")
+    with pytest.raises(FrozenFileError, match=r"malformed parameters \(some are missing\)"):
+        read_parameters(text, "M", {"a": 0}, {"b"}, "digest", "path")
+
+
+def resealed(path, change):
+    """The file as another version would have written it."""
+    network, entry = FrozenNetwork.load(path), json.loads(read_entry(path))
+    change(entry)
+    entry["seal"] = _seal({key: value for key, value in entry.items() if key != "seal"}, network.digest)
+    save(network, path, {ENTRY: json.dumps(entry)})
+
+
+def test_a_parameter_that_a_file_lacks_takes_its_default(data, tmp_path):
+    X, y = data
+    path, model = tmp_path / "m", MonotonicRegressor(monotonic_cst={"income": 1}, **QUICK).fit(X, y)
+    model.save(path)
+    resealed(path, lambda entry: entry["parameters"].pop("validation_fraction"))
+    again = MonotonicRegressor.load(path)
+    assert again.get_params() == model.get_params()
+    assert again.validation_fraction == MonotonicRegressor().validation_fraction
+    assert (again.predict(X) == model.predict(X)).all()
+
+
+def test_an_unknown_parameter_is_ignored_at_its_default_and_else_named(data, tmp_path):
+    X, y = data
+    path, model = tmp_path / "m", MonotonicRegressor(monotonic_cst={"income": 1}, **QUICK).fit(X, y)
+    model.save(path)
+
+    def newer(entry):
+        entry["parameters"]["momentum"], entry["monolip"] = 0.5, "9.1"
+        entry["defaults"].append("momentum")
+
+    resealed(path, newer)
+    again = MonotonicRegressor.load(path)
+    assert again.get_params() == model.get_params()
+    resealed(path, lambda entry: entry["defaults"].remove("momentum"))
+    with pytest.raises(FrozenFileError, match=r"got \['momentum'\], which monolip 9\.1 wrote .*FrozenNetwork\.load"):
+        MonotonicRegressor.load(path)
+    assert FrozenNetwork.load(path) == model.frozen_
 
 
 def zeros_of(kind, zero):

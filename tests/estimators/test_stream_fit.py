@@ -295,13 +295,3 @@ def test_passes_and_rows_are_counted_as_they_were_made(group, passes, tmp_path, 
     assert 0 == rows[0] < rows[-1] <= passes * n
     if passes == 1:
         assert rows[-1] >= 0.8 * n  # all but those held out
-
-
-def test_a_long_stream_has_no_forest_and_says_so(tmp_path, monkeypatch):
-    shrink(monkeypatch)
-    folder = write(tmp_path / "d", numbers(3 * CAPACITY))
-    with pytest.warns(UserWarning, match="trees='free', but a stream of more rows"):
-        fitted = model(trees="free", max_iter=1).fit_stream(folder, "y")
-    assert (fitted.tree_features_, fitted.trees_gain_) == ((), 0.0)
-    with pytest.raises(InputError, match="trees is 'auto', 'free', True or False"):
-        model(trees="yes").fit_stream(folder, "y")

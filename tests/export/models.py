@@ -32,7 +32,7 @@ def estimator(kind: str):
     X = table()
     y = np.log1p(X.a) + 0.2 * X.b.fillna(0.0) + (X.city == "x") + 0.1 * X.g
     numeric = X[["a", "b", "g"]]
-    common = {"max_iter": 2, "random_state": 0, "trees": False}  # forests have models of their own
+    common = {"max_iter": 2, "random_state": 0}
     if kind == "strings":
         model = MonotonicRegressor(monotonic_cst={"a": 1}, categorical_features=["city", "g"], **common)
         return model.fit(X, y)

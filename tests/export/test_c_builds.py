@@ -15,7 +15,7 @@ from tests.certify.fixed_point_networks import random_network, table_network
 from tests.export.c_headers import COMPILERS, STRICT, export, run_self_test
 from tests.export.test_c_inputs import network_of
 from tests.export.test_c_whole import COLUMNS
-from tests.forests import forest_network
+from tests.raw_networks import plain_network
 
 pytestmark = pytest.mark.skipif(not COMPILERS, reason="no C compiler")
 
@@ -62,7 +62,7 @@ def headers(tmp_path_factory):
     network = random_network(np.random.default_rng(0), "convex", 3, 2)
     made["single"] = export(network, tmp_path_factory.mktemp("single"), "float32").path
     made["whole"] = export(network_of(COLUMNS), tmp_path_factory.mktemp("whole"), "float32").path
-    made["forest"] = export(forest_network(np.random.default_rng(0)), tmp_path_factory.mktemp("forest"), "float64").path
+    made["raw"] = export(plain_network(np.random.default_rng(0)), tmp_path_factory.mktemp("raw"), "float64").path
     return made
 
 
@@ -111,7 +111,7 @@ def test_builds_that_may_reorder_are_refused(headers, flags):
 
 
 @pytest.mark.skipif(not (CLANG and ON_X86), reason="no clang, or one without float_control")
-@pytest.mark.parametrize("key", ["float64", "float32", "single", "forest"])
+@pytest.mark.parametrize("key", ["float64", "float32", "single", "raw"])
 @pytest.mark.parametrize("flags", [*FAST[3:], "-fno-honor-nans", "-freciprocal-math"])
 def test_clang_gives_the_same_bits_under_flags_it_hides(headers, key, flags, tmp_path):
     """Compiled with the flags, linked without: linking would switch the processor to flushing denormals."""
@@ -193,7 +193,7 @@ def test_the_header_says_what_it_is(headers):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="no CUDA compiler")
-@pytest.mark.parametrize("key", [*CASES, "whole", "forest"])
+@pytest.mark.parametrize("key", [*CASES, "whole", "raw"])
 def test_nvcc_compiles_it_for_host_and_device(headers, key, tmp_path):
     kernel = """
     #include "model.h"

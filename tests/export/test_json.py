@@ -20,9 +20,9 @@ from monolip.export import json_reference
 from monolip.export.json import document_of, from_json, to_json
 from monolip.export.onnx_parity import reference_scores
 from monolip.export.onnx_source import network_for
-from tests.export.forest_rows import numbered, telling_columns
+from monolip.sealed_format import RESERVED
 from tests.export.models import RANGES, estimator, frozen, table
-from tests.forests import forest_network
+from tests.raw_networks import numbered, plain_network, raw_columns, raw_rows
 
 
 @pytest.mark.parametrize("name", [name for name in frozen() if name != "householder"])
@@ -102,7 +102,7 @@ def edits():
         del d["structure"]["members"]
 
     def version(d):
-        d["version"] = 2
+        d["version"] = 3
 
     def more(d):
         d["extra"] = 1
@@ -126,7 +126,7 @@ def test_edited_documents_are_errors(tmp_path, edit, arithmetic):
 def test_damaged_files_are_errors(tmp_path):
     path, _ = written(tmp_path)
     text = path.read_text()
-    twice = text.replace('"version": 1', '"version": 1, "version": 1', 1)
+    twice = text.replace('"version": 2', '"version": 2, "version": 2', 1)
     for bad in (text[:-20], "", "[]", "null", "{" * 5000, '{"format": NaN}', twice):
         path.write_text(bad)
         with pytest.raises(FrozenFileError):
@@ -134,6 +134,29 @@ def test_damaged_files_are_errors(tmp_path):
     path.write_text(text)
     with pytest.raises(FrozenFileError, match="max_bytes"):
         from_json(path, max_bytes=100)
+
+
+@pytest.mark.parametrize("field", RESERVED)
+def test_fields_for_later_versions_are_absent_or_empty(tmp_path, field):
+    path, _ = written(tmp_path)
+    document = json.loads(path.read_text())
+    document["structure"][field] = []
+    path.write_text(json.dumps(document))
+    assert from_json(path).digest == document["digest"]
+    assert json_reference.read(path)
+    document["structure"][field] = [[0, 1]]
+    path.write_text(json.dumps(document))
+    with pytest.raises(FrozenFileError, match=f"does not support {RESERVED[field]}"):
+        from_json(path)
+    with pytest.raises(ValueError, match=f"knows no .*{field}"):
+        json_reference.read(path)
+
+
+def test_a_document_of_version_1_names_what_reads_it(tmp_path):
+    path, _ = written(tmp_path)
+    path.write_text(path.read_text().replace('"version": 2', '"version": 1', 1))
+    with pytest.raises(FrozenFileError, match=r"got version 1, .* monolip at commit b8f3b08 or before, or export"):
+        from_json(path)
 
 
 def test_what_cannot_be_certified_or_loses_bits_is_not_written(tmp_path, monkeypatch):
@@ -161,50 +184,14 @@ def test_a_label_like_the_sentinel_for_unseen_ones_is_exported(tmp_path):
 
 @pytest.mark.parametrize("arithmetic", ["float64", "float32", "fixed-point"])
 @pytest.mark.parametrize("cities", [numbered, lambda network: network], ids=["numbers", "strings"])
-def test_a_forest_gives_the_bits_at_its_thresholds_and_comes_back(tmp_path, arithmetic, cities):
+def test_raw_columns_give_the_bits_and_come_back(tmp_path, arithmetic, cities):
     rng = np.random.default_rng(0)
-    source = cities(forest_network(rng, n_trees=12))
+    source = cities(plain_network(rng))
     assert to_json(source, tmp_path / "f.json", arithmetic=arithmetic, rows=20).max_difference == 0.0
     network, document = network_for(source, arithmetic), json_reference.read(tmp_path / "f.json")
-    columns = telling_columns(source, rng)
+    columns = raw_columns(raw_rows(rng, 300), source)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     found = [json_reference.score(document, list(row)) for row in rows]
     sums = "float64" if arithmetic == "float32" else arithmetic
     assert np.array_equal(found, reference_scores(network, columns, sums))
     assert from_json(tmp_path / "f.json") == network
-
-
-def test_rows_at_thresholds_tell_another_comparison_and_reports_that_a_forest_is_gone(tmp_path, monkeypatch):
-    network = forest_network(np.random.default_rng(1), n_trees=20)
-    columns = telling_columns(network, np.random.default_rng(1))
-    document = json_reference.parsed(document_of(network, "float64"))
-    rows = [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-    true = [json_reference.score(document, row) for row in rows]
-    for node in document["tensors"]["forest.nodes"]:
-        node[1] = np.nextafter(node[1], np.inf) if node[0] >= 0 else node[1]
-    assert np.mean([json_reference.score(document, row) != f for row, f in zip(rows, true, strict=True)]) > 0.1
-    monkeypatch.setattr(json_reference, "forest", lambda *parts: [0.0])
-    with pytest.raises(PrecisionError, match="bits"):
-        to_json(network, tmp_path / "f.json", rows=20)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("part", ["nodes", "roots", "reads", "stands", "gone"])
-@pytest.mark.parametrize("arithmetic", ["float64", "fixed-point"])
-def test_an_edited_forest_is_an_error(tmp_path, part, arithmetic):
-    path, fixed = tmp_path / "f.json", arithmetic == "fixed-point"
-    to_json(forest_network(np.random.default_rng(2)), path, arithmetic=arithmetic, rows=3)
-    document = json.loads(path.read_text())
-    home = document["structure"] if fixed else document["structure"]["ends"]
-    leaf = next(node for node in document["tensors"]["forest.nodes"] if node[0] in (-1, (-1.0).hex()))
-    if part == "nodes":
-        leaf[1] = leaf[1] + 1 if fixed else (0.5).hex()
-    elif part == "roots":
-        document["tensors"]["forest.roots"][0] = 1 if fixed else (1.0).hex()
-    elif part == "gone":
-        del home["forest"]
-    else:
-        home["forest"][part] = [0, 2] if part == "reads" else [[0.0, 0.0]] * 2
-    path.write_text(json.dumps(document))
-    with pytest.raises(FrozenFileError):
-        from_json(path)

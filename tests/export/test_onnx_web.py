@@ -16,7 +16,7 @@ import pytest
 from monolip.export.onnx import as_tensor, to_onnx
 from monolip.export.parity_inputs import columns_from_codes, parity_inputs
 from tests.export.models import estimator, two_track
-from tests.forests import forest_network
+from tests.raw_networks import plain_network
 
 onnxruntime = pytest.importorskip("onnxruntime")
 SCRIPT = Path(__file__).with_name("onnxruntime_web.cjs")
@@ -31,13 +31,13 @@ CASES = {
     "softmax, fixed": (lambda: estimator("softmax"), {"arithmetic": "fixed-point", "predictions": True}),
     "log, fixed": (lambda: estimator("log"), {"arithmetic": "fixed-point", "predictions": True}),
     "strings, fixed": (lambda: estimator("strings"), {"arithmetic": "fixed-point", "predictions": True}),
-    "forest, fixed": (lambda: forest(), {"arithmetic": "fixed-point", "predictions": True}),
-    "forest, float64": (lambda: forest(), {"arithmetic": "float64", "in_order": True, "predictions": True}),
+    "raw columns, fixed": (lambda: raw(), {"arithmetic": "fixed-point", "predictions": True}),
+    "raw columns, float64": (lambda: raw(), {"arithmetic": "float64", "in_order": True, "predictions": True}),
 }
 
 
-def forest():
-    return forest_network(np.random.default_rng(0), "logit", n_trees=20)
+def raw():
+    return plain_network(np.random.default_rng(0), "logit")
 
 
 def has_package() -> bool:

@@ -15,10 +15,9 @@ from monolip.export.onnx_parity import reference_scores
 from monolip.export.onnx_source import network_for
 from monolip.export.torch import to_torch, torch_module
 from monolip.frozen import Trunk
-from tests.export.forest_rows import numbered, telling_columns
 from tests.export.models import RANGES, estimator, frozen, table
-from tests.forests import forest_network
 from tests.make import convex
+from tests.raw_networks import numbered, plain_network, raw_columns, raw_rows
 
 torch = pytest.importorskip("torch")
 
@@ -112,10 +111,10 @@ def test_fixed_point_probabilities_bit_for_bit_and_torchscript():
 
 @pytest.mark.parametrize(("arithmetic", "in_order"), [("float32", True), ("float64", True), ("fixed-point", False)])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_forest_gives_the_bits_of_python_at_its_thresholds(arithmetic, in_order, seed):
+def test_raw_columns_give_the_bits_of_python(arithmetic, in_order, seed):
     rng = np.random.default_rng(seed)
-    network = network_for(numbered(forest_network(rng, n_trees=20, depth=4)), arithmetic)
-    columns = telling_columns(network, rng)
+    network = network_for(numbered(plain_network(rng)), arithmetic)
+    columns = raw_columns(raw_rows(rng, 300), network)
     kind = np.float32 if arithmetic == "float32" else np.float64
     given = np.stack(columns, axis=1).astype(kind)
     with torch.no_grad():
@@ -128,8 +127,8 @@ FORMATS = ["torchscript", "export", pytest.param("aotinductor", marks=pytest.mar
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(("arithmetic", "in_order"), [("float64", True), ("fixed-point", False)])
-def test_programs_with_a_forest_are_measured_and_keep_its_bits(tmp_path, arithmetic, in_order, format):
-    source = numbered(forest_network(np.random.default_rng(3), n_trees=3, depth=2))
+def test_programs_are_measured_and_keep_the_bits(tmp_path, arithmetic, in_order, format):
+    source = numbered(plain_network(np.random.default_rng(3)))
     options = {"arithmetic": arithmetic, "in_order": in_order, "format": format}
     report = to_torch(source, tmp_path / "f.pt2", rows=100, **options)
     assert (report.exact, report.passed, report.max_difference) == (True, True, 0.0)
@@ -138,7 +137,7 @@ def test_programs_with_a_forest_are_measured_and_keep_its_bits(tmp_path, arithme
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         loaded = torch.jit.load(str(tmp_path / "f.pt2"))
-    columns = telling_columns(source, np.random.default_rng(4))
+    columns = raw_columns(raw_rows(np.random.default_rng(4), 300), source)
     network = network_for(source, arithmetic)
     found = loaded(torch.from_numpy(np.stack(columns, axis=1))).numpy()
     assert np.array_equal(found, reference_scores(network, columns, arithmetic))

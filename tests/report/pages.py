@@ -17,30 +17,29 @@ from monolip.report import write_report
 
 from ..estimators.tables import QUICK, credit
 from ..export.models import estimator
-from ..forests import directed_network, forest_network
+from ..raw_networks import plain_network
 
-__all__ = ["FORESTS", "KINDS", "answers", "credit_page", "hostile_page", "island", "network_of", "page"]
+__all__ = ["KINDS", "TABLES", "answers", "credit_page", "hostile_page", "island", "network_of", "page"]
 
 KINDS = ("numbers", "strings", "logit", "softmax", "log")
-FORESTS = ("forest", "forest logit", "directed forest logit")
+TABLES = ("table", "table logit")
 SAVE = {"check": False, "radius_rows": 6, "folds": 2}
 
 
 @cache
-def forest(kind: str):
-    """A network with a forest over sugar and city (directed: and over dose); dose increases, acid is free."""
-    made = directed_network if kind.startswith("directed") else forest_network
-    return made(np.random.default_rng(11), "logit" if kind.endswith("logit") else "identity", n_trees=12)
+def table(kind: str):
+    """A random network over numbers, a category and missing values, with steep bins."""
+    return plain_network(np.random.default_rng(11), "logit" if kind.endswith("logit") else "identity")
 
 
 def network_of(kind: str):
-    return forest(kind) if kind in FORESTS else estimator(kind).frozen_
+    return table(kind) if kind in TABLES else estimator(kind).frozen_
 
 
 @cache
 def page(kind: str) -> Path:
     """Without rows: what a model alone can say."""
-    model = forest(kind) if kind in FORESTS else estimator(kind)
+    model = table(kind) if kind in TABLES else estimator(kind)
     return write_report(model, Path(tempfile.mkdtemp()) / f"{kind}.html", **SAVE)
 
 
@@ -82,12 +81,11 @@ def island(path: Path, name: str):
 
 
 def answers(kind: str, n: int, seed: int = 0):
-    """(rows as the page takes them, f, predictions) of random, boundary and extreme inputs, and at jumps, by Python."""
-    from monolip.report.html_scorer import at_jumps, page_rows
+    """(rows as the page takes them, f, predictions) of random, boundary and extreme inputs, by Python."""
+    from monolip.report.html_scorer import page_rows
 
     network, rng = network_of(kind), np.random.default_rng(seed)
     rows = np.concatenate([parity_inputs(network, name, n, rng) for name in ("random", "boundary", "extreme")])
-    rows = np.concatenate([rows, at_jumps(network, n, rng)])
     rows = np.where(np.isinf(rows), np.sign(rows) * np.finfo(float).max, rows)  # JSON has no infinity
     f = network.evaluate_raw(columns_from_codes(network, rows))
     return page_rows(network, rows), f, np.asarray(network.link.apply(f)).reshape(len(f), -1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
@@ -12,8 +11,6 @@ import pytest
 
 from monolip import MonotonicClassifier
 from monolip.certify import Certificate
-from monolip.free_forest import FreeForest
-from monolip.input_transform import InputTransform
 from monolip.report import write_report
 from monolip.report.html_text import MINUS
 from monolip.rounding import digits_down, digits_up
@@ -21,7 +18,7 @@ from monolip.rounding import digits_down, digits_up
 from ..estimators.tables import QUICK, credit
 from ..export.models import estimator
 from .drawn import network
-from .pages import FORESTS, KINDS, answers, credit_page, hostile_page, network_of, page
+from .pages import KINDS, TABLES, answers, credit_page, hostile_page, page
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")]
@@ -61,11 +58,11 @@ def visit(chromium):
     assert heard == []
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *FORESTS])
+@pytest.mark.parametrize("kind", [*KINDS, *TABLES])
 def test_scores_of_the_page_are_those_of_python_bit_for_bit(visit, kind):
     rows, f, predictions = answers(kind, 60, seed=1)
     tab = visit(page(kind))
-    assert tab.inner_text("#bits") == ("72 of 72" if kind in FORESTS else "48 of 48")
+    assert tab.inner_text("#bits") == "48 of 48"
     found = tab.evaluate("rows => rows.map(row => monolip.ask(row)).map(({f, predictions}) => [f, predictions])", rows)
     np.testing.assert_array_equal([one[0] for one in found], f)
     np.testing.assert_array_equal([one[1] for one in found], predictions)
@@ -140,49 +137,6 @@ def test_within_the_proved_radius_no_decision_flips(visit, kind):
         moves = rng.choice([-1.0, 1.0], (60, len(row))) * radius * np.array(spreads)
         moved = [row, *(np.array(row) + moves).tolist()]
         assert len(set(tab.evaluate("rows => rows.map(row => monolip.ask(row).decision)", moved))) == 1
-
-
-def test_a_proved_radius_moves_nothing_that_trees_read(visit):
-    tab = visit(page("forest logit"))
-    tab.wait_for_selector("#flips li")
-    features = tab.evaluate("JSON.parse(document.getElementById('page-data').textContent).features")
-    spreads = np.array([feature["spread"] if feature.get("slopes") else 0.0 for feature in features])
-    assert (spreads > 0).tolist() == [True, False, False, True]
-    rng, shown = np.random.default_rng(4), []
-    for _ in range(12):
-        tab.click("#random")
-        row, radius = tab.evaluate("[monolip.row(), monolip.radius(monolip.ask(monolip.row()))]")
-        moves = rng.choice([-1.0, 1.0], (60, len(row))) * radius * spreads
-        moved = [row, *(np.array(row) + moves).tolist()]
-        assert len(set(tab.evaluate("rows => rows.map(row => monolip.ask(row).decision)", moved))) == 1
-        tab.wait_for_timeout(160)
-        shown.append(tab.inner_text("#radius"))
-    assert any("while every known number but sugar stays within" in words for words in shown)
-    assert all("known number but sugar" in words for words in shown if "Proved" in words)
-
-
-def test_a_flip_that_hides_between_two_jumps_is_found(visit, tmp_path):
-    """A leaf so narrow that no grid meets it: the panel asks the trees where they jump."""
-    given = network_of("forest logit")
-    cuts, columns = [0.7031, 0.70311], given.inputs.columns
-    narrow = FreeForest((1,), ((0.0, 0.0),), [0, -1, 0, -1, -1], [cuts[0], 0, cuts[1], 0, 0], [1, 0, 3, 0, 0],
-                        [0, 0.0, 0, 1e3, 0.0], [0])  # fmt: skip
-    model = replace(given, inputs=InputTransform(columns, narrow))
-    tab = visit(write_report(model, tmp_path / "r.html", check=False))
-    row = {"dose": np.array([-2.0]), "sugar": np.array([0.0]), "city": ["A"], "acid": np.array([0.0])}
-    assert [model.evaluate_raw({**row, "sugar": np.array([v])})[0, 0] > 0 for v in (0.0, cuts[0], cuts[1], 2.0)] == [
-        False, True, False, False,
-    ]  # fmt: skip
-    for sugar in (0.0, 2.0):  # from below and from above
-        tab.fill("#value-0", "-2")
-        tab.fill("#value-1", str(sugar))
-        tab.select_option("#value-2", label="A")
-        tab.fill("#value-3", "0")
-        item = tab.locator("#flips li", has_text=f"sugar: {sugar:g} ")
-        item.wait_for()
-        item.locator("button").click()
-        assert cuts[0] <= float(tab.input_value("#value-1")) < cuts[1]
-        assert tab.inner_text("#decision") == "Decision: yes"
 
 
 def test_printed_bounds_of_the_page_stay_bounds(visit):

@@ -313,7 +313,7 @@ def test_any_table_is_reported_on(library, tmp_path):
         "numpy": lambda: np.stack(list(columns.values()), axis=1),
     }
     X = make[library]()
-    model = MonotonicClassifier(monotonic_cst=[1, 0], trees=False, **QUICK).fit(X, y)
+    model = MonotonicClassifier(monotonic_cst=[1, 0], **QUICK).fit(X, y)
     text = write_report(model, tmp_path / "r.html", X=X, y=y, groups=rng.integers(0, 2, 80), **SAVE).read_text("utf-8")
     assert "Certified accuracy" in text
     assert "Metrics by group" in text

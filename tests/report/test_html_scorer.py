@@ -15,7 +15,7 @@ import pytest
 from monolip.output_link import ordered_exp
 from monolip.report.html_scorer import _packed_exp
 
-from .pages import FORESTS, KINDS, answers, island, network_of, page
+from .pages import KINDS, TABLES, answers, island, network_of, page
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -42,7 +42,7 @@ def bits(value: float) -> str:
 
 
 @needs_node
-@pytest.mark.parametrize("kind", [*KINDS, *FORESTS])
+@pytest.mark.parametrize("kind", [*KINDS, *TABLES])
 def test_the_page_scores_with_the_bits_of_python(kind):
     rows, f, predictions = answers(kind, 200)
     found = in_node(
@@ -58,7 +58,7 @@ def test_the_page_scores_with_the_bits_of_python(kind):
 
 
 @needs_node
-@pytest.mark.parametrize("kind", ["logit", "forest logit", "directed forest logit"])
+@pytest.mark.parametrize("kind", ["logit", "table logit"])
 def test_the_page_follows_a_promise_from_one_double_to_the_next(kind):
     rows = [row for row in answers(kind, 100, seed=3)[0] if row[0] is not None and abs(row[0]) < 1e300]
     up = [[math.nextafter(row[0], math.inf), *row[1:]] for row in rows]
@@ -80,10 +80,10 @@ def test_the_packed_table_is_the_table_of_python():
     np.testing.assert_array_equal(entries, ordered_exp(steps / 64 - 708))
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *FORESTS])
+@pytest.mark.parametrize("kind", [*KINDS, *TABLES])
 def test_the_check_rows_of_a_page_are_those_of_python_and_of_no_user(kind):
     checks, network = island(page(kind), "page-data")["scorer"]["checks"], network_of(kind)
-    assert len(checks["rows"]) == len(checks["f"]) == (72 if kind in FORESTS else 48)
+    assert len(checks["rows"]) == len(checks["f"]) == 48
     columns = []
     for j, column in enumerate(network.inputs.columns):
         values = [row[j] for row in checks["rows"]]
@@ -96,11 +96,10 @@ def test_the_check_rows_of_a_page_are_those_of_python_and_of_no_user(kind):
 
 
 @needs_node
-@pytest.mark.parametrize("kind", FORESTS)
-def test_the_page_takes_what_is_missing_unseen_or_at_a_threshold_as_python_does(kind):
+@pytest.mark.parametrize("kind", TABLES)
+def test_the_page_takes_what_is_missing_unseen_or_at_a_knot_as_python_does(kind):
     network, rng = network_of(kind), np.random.default_rng(5)
-    forest = network.inputs.forest
-    cuts = forest.jumps(forest.reads.index(1))
+    cuts = network.inputs.pieces_of(1)[0]
     sugar = [None, *cuts, *np.nextafter(cuts, -np.inf), *np.nextafter(cuts, np.inf), 1e308, -1e308, 0.0]
     dose = rng.normal(size=len(sugar)).tolist()
     rows = [[d, s, code, None] for d, s in zip(dose, sugar, strict=True) for code in range(5)]  # 3: unseen, 4: missing
@@ -115,30 +114,4 @@ def test_the_page_takes_what_is_missing_unseen_or_at_a_threshold_as_python_does(
     given = {"certificate": island(page(kind), "certificate"), "data": island(page(kind), "page-data")["scorer"]}
     found = in_node({**given, "rows": rows})
     assert [one[0] for one in found] == [[bits(v) for v in row] for row in f.tolist()]
-    sums = forest.evaluate(forest.numbers(network.inputs.columns, columns)).reshape(-1, 5)
-    assert len(np.unique(sums[:, 3])) > 3  # unseen labels and missing ones reach leaves of several kinds
-    assert (sums[:, 3] != sums[:, 4]).any()
-
-
-JUMPS = """
-const fs = require("fs"), Monolip = require(process.argv[1]);
-const { certificate, data, rows } = JSON.parse(fs.readFileSync(0));
-const net = Monolip.network(certificate, data.limits, data.exp);
-console.log(JSON.stringify(rows.map((row) => [0, 1, 3].map((i) => net.jumps(row, i).sort((a, b) => a - b)))));
-"""
-
-
-@needs_node
-def test_the_page_knows_where_trees_jump_for_the_row_it_shows():
-    network, rows = network_of("forest"), answers("forest", 20, seed=7)[0]
-    inputs = network.inputs
-    given = {
-        "certificate": island(page("forest"), "certificate"),
-        "data": island(page("forest"), "page-data")["scorer"],
-    }
-    found = in_node({**given, "rows": rows}, JUMPS)
-    for row, (dose, sugar, acid) in zip(rows, found, strict=True):
-        label = [*inputs.columns[2].categories, "elsewhere", None][row[2]]
-        columns = [[row[0]], [math.nan if row[1] is None else row[1]], [label], [math.nan]]
-        assert dose == acid == []  # no tree reads them
-        assert sugar == inputs.forest.jumps(0, inputs.forest.numbers(inputs.columns, columns)[0]).tolist()
+    assert (f.reshape(-1, 5)[:, 3] != f.reshape(-1, 5)[:, 4]).any()  # unseen labels and missing ones differ

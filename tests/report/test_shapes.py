@@ -26,7 +26,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return MonotonicRegressor(monotonic_cst={"income": 1}, trees=False, **QUICK).fit(*data)  # trees have no slopes
+    return MonotonicRegressor(monotonic_cst={"income": 1}, **QUICK).fit(*data)
 
 
 @pytest.mark.parametrize("with_rows", [False, True])

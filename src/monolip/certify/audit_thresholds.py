@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.fixed_point import FixedPointNetwork
-from monolip.frozen import FrozenNetwork
-
 __all__ = ["thresholds_of"]
 
 FloatArray = NDArray[np.float64]
 Splits = Iterator[tuple[int, float]]
-FAR = 1e300  # beyond lie only the cuts of our forests that tell what is missing from all numbers
 
 
 def thresholds_of(model: Any, names: tuple[str, ...]) -> dict[int, FloatArray]:
-    """feature -> sorted thresholds, for LightGBM, XGBoost, CatBoost, scikit-learn's trees, our forests; else empty.
+    """feature -> sorted thresholds, for LightGBM, XGBoost, CatBoost, scikit-learn's trees; else empty.
 
     A pipeline's last step splits columns the pipeline has changed, so its thresholds are not read.
     """
@@ -36,10 +32,8 @@ def _splits(model: Any, names: tuple[str, ...]) -> Splits:
         model = model.get_booster()
     elif hasattr(model, "booster_"):  # LightGBM's
         model = model.booster_
-    home, own = type(model).__module__.split(".")[0], getattr(model, "frozen_", model)
-    if isinstance(own, FrozenNetwork | FixedPointNetwork):
-        yield from _free_forest(own, names)
-    elif home == "lightgbm" and hasattr(model, "dump_model"):
+    home = type(model).__module__.split(".")[0]
+    if home == "lightgbm" and hasattr(model, "dump_model"):
         for tree in model.dump_model()["tree_info"]:
             yield from _lightgbm(tree["tree_structure"])
     elif home == "xgboost" and hasattr(model, "get_dump"):
@@ -53,21 +47,6 @@ def _splits(model: Any, names: tuple[str, ...]) -> Splits:
         yield from _histogram(model._predictors)
     else:
         yield from _trees(model)
-
-
-def _free_forest(network: FrozenNetwork | FixedPointNetwork, names: tuple[str, ...]) -> Splits:
-    """Of a forest beside a network: rows are bred on both sides of where it jumps."""
-    inputs = network.inputs
-    if inputs is None or inputs.forest is None:
-        return
-    known = inputs.names if set(inputs.names) <= set(names) else names  # without names of its own X has our order
-    forest = inputs.forest
-    for k, i in enumerate(forest.reads):
-        if hasattr(inputs.columns[i], "categories"):
-            continue
-        cuts = np.unique(forest.thresholds[forest.features == k])
-        at = names.index(known[i])
-        yield from ((at, cut) for cut in cuts[np.abs(cuts) < FAR].tolist())
 
 
 def _lightgbm(node: Mapping[str, Any]) -> Splits:

@@ -20,6 +20,7 @@ from monolip.frozen import FrozenNetwork
 from monolip.raw_slopes import features_with_slopes
 from monolip.rounding import interval_text
 from monolip.sealed_file import named_path, writing_to
+from monolip.sealed_format import BEFORE
 from monolip.slopes import SlopeBounds, promise_word
 
 __all__ = ["Certificate", "Claim", "certify", "require_certifiable"]
@@ -90,14 +91,20 @@ class Certificate:
         """A document that is intact and of this format. Its claims are proved by the checker, not here."""
         try:
             document = json.loads(text)
-            intact = (document["format"], document["version"]) == (FORMAT, VERSION) and seal(document) == document
+            kind, version = document["format"], document["version"]
+            intact = (kind, version) == (FORMAT, VERSION) and seal(document) == document
             certificate = cls(document)
-            _ = list(certificate), certificate.kind, certificate.forest_features
+            _ = list(certificate), certificate.kind
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise CertificateError(
                 f"a certificate is a JSON document written by to_json; got another ({type(error).__name__}); get an "
                 "undamaged copy."
             ) from None
+        if kind == FORMAT and version == 1:
+            raise CertificateError(
+                f"a certificate is a document of version {VERSION}; got version 1, of a model that may hold trees; "
+                f"check it with {BEFORE} and the monolip_check.py there, or certify the model again."
+            )
         if not intact:
             raise CertificateError(
                 "a certificate carries the sha256 of itself; got a document that does not match it, or of another "
@@ -121,22 +128,12 @@ class Certificate:
                 yield Claim(name, output, _WORDS.get(word, word), low, high, entry["missing"])
 
     @property
-    def forest_features(self) -> tuple[str, ...]:
-        """Raw features that a forest reads: they jump, and have a direction at most; no slope bounds them."""
-        structure = self.document["structure"]
-        ends = structure.get("ends") or structure
-        columns = ends.get("inputs") or ends.get("columns") or ()
-        return tuple(columns[i]["name"] for i in (ends.get("forest") or {"reads": ()})["reads"])
-
-    @property
     def cells(self) -> list[list[str]]:
         """The table as text, the head first; intervals rounded outward, so that what is printed is proved too."""
-        jumping = self.forest_features
         rows = [["feature", "output", "certified", "certified slope", "missing"]]
         for row in self:
             interval = "-" if row.lower is None or row.upper is None else interval_text(row.lower, row.upper, 6)
-            word = f"{row.promise} (trees)" if row.feature in jumping else row.promise
-            rows.append([row.feature, row.output, word, interval, row.missing or "-"])
+            rows.append([row.feature, row.output, row.promise, interval, row.missing or "-"])
         return rows if any(row[1] for row in rows[1:]) else [[row[0], *row[2:]] for row in rows]
 
     def __str__(self) -> str:

@@ -23,7 +23,7 @@ from monolip.frozen_file import take_apart
 
 __all__ = ["ARITHMETIC", "FORMAT", "VERSION", "assemble", "document_of", "encode", "seal"]
 
-FORMAT, VERSION = "monolip.Certificate", 1
+FORMAT, VERSION = "monolip.Certificate", 2
 ARITHMETIC = (
     "float64, to nearest, no fast-math, NaN refused; u clamped outside +-limit; z = b, z = fl(z + fl(w[j] * u[j])) for "
     "j = 0, 1, ..; groups sorted; members: total = 0, total = fl(total + fl(weight * f)) in order"

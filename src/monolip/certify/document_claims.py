@@ -1,8 +1,7 @@
 """What a certificate claims about a network, feature by feature, as the JSON its document carries.
 
 A direction is a sign: where all first-layer weights of the model columns that a feature moves have one sign, the
-evaluated network follows it bit for bit (Theorem 4, docs/theory.md). A slope interval is `ExactSlopes`, rounded out. A
-feature that a forest reads jumps: it has no interval, and a direction only if all trees have it too.
+evaluated network follows it bit for bit (Theorem 4, docs/theory.md). A slope interval is `ExactSlopes`, rounded out.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.certify.directions import forest_end, forest_words, joined
+from monolip.certify.directions import joined
 from monolip.certify.exact_slopes import ExactSlopes, Interval, layer_norms
 from monolip.errors import CertificateError
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn, NumericColumn
-from monolip.input_transform import InputTransform
 from monolip.rounding import round_down, round_up
 
 __all__ = ["claims_of"]
@@ -74,27 +72,10 @@ def _raw_entries(network: FrozenNetwork, slopes: ExactSlopes, words: Words) -> l
             entries.append(_entry(network, column.name, ["none"] * network.n_outputs, None, None))
             continue
         own = [word[starts[i] : starts[i + 1]] for word in words]
-        if i in network.inputs.free:
-            directions, place = _beside_trees(network.inputs, i, own, words)
-            entries.append(_entry(network, column.name, directions, None, place))
-            continue
         directions, place = _directions(own, _ends(column))
         numeric = isinstance(column, NumericColumn)
         entries.append(_entry(network, column.name, directions, slopes.of_raw(i) if numeric else None, place))
     return entries
-
-
-def _beside_trees(inputs: InputTransform, i: int, own: Words, words: Words) -> tuple[list[str], str | None]:
-    """`_directions` of a column that a forest reads as well: its sum is one more column that moves."""
-    forest, ends = inputs.forest, _ends(inputs.columns[i])
-    assert forest is not None, "asked of what it reads"
-    if ends is not None:
-        low, high, missing = ends
-        stand, below, above = forest_end(forest, i)
-        ends = np.append(low, below), np.append(high, above), None if missing is None else np.append(missing, stand)
-    more = [[*word, last] for word, last in zip(own, forest_words(forest, i, words), strict=True)]
-    directions, place = _directions(more, ends)
-    return directions, None if set(directions) == {"none"} else place
 
 
 def _entry(

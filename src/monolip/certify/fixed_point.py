@@ -83,8 +83,6 @@ def compile_fixed_point(
     columns, _ = float_columns(frozen)
     spans = declared_ranges(columns, input_ranges)
     inside = [v for column, span in zip(columns, spans, strict=True) for v in largest_values(column, span)]
-    forest = None if frozen.inputs is None else frozen.inputs.forest
-    inside += [] if forest is None else [float(forest.largest)]
     largest = np.array([*inside, *_free_limits(frozen, free_ranges)])
     size = _size(trunks, largest)
     unit = chosen.activation_bits - 1 - math.ceil(math.log2(size)) + headroom
@@ -148,9 +146,7 @@ def _build(
     for column, span in zip(columns, spans, strict=True):
         made.append(integer_column(column, span, rates[at : at + column.n_model]))
         at += column.n_model
-    forest, free = None if frozen.inputs is None else frozen.inputs.forest, None
-    if forest is not None:
-        forest, at = forest.in_units(float(rates[at])), at + 1
+    free = None
     if free_inputs is not None and frozen.free_branch is not None:
         limits = tuple(int(v) for v in np.ceil(largest[at:] * rates[at:]))
         free = FixedFree(free_inputs, frozen.free_branch, rates[at:], limits)
@@ -161,15 +157,13 @@ def _build(
     shares = np.ldexp(np.asarray(frozen.member_weights), chosen.shift)[None]
     weights = apportion(shares, [1 << chosen.shift], exact=True)[0]
     link = _link(frozen.link, chosen, unit, offset)
-    network = FixedPointNetwork(chosen, FixedInputs(tuple(made), forest), members, weights, link, free, source)
+    network = FixedPointNetwork(chosen, FixedInputs(tuple(made)), members, weights, link, free, source)
     return with_vectors(network)
 
 
 def _rates(frozen: FrozenNetwork, chosen: FixedPointFormat, unit: int, largest: FloatArray) -> FloatArray:
     """Units per unit of every model column: powers of two; in paper form what makes the residual an integer."""
     room = np.full(len(largest), 2.0 ** (chosen.input_bits - 1) - 2)  # the ends of a line move outwards, to whole units
-    if frozen.inputs is not None and frozen.inputs.forest is not None:
-        room[-1] = max(room[-1] - len(frozen.inputs.forest.roots), 1.0)  # every tree's leaf is rounded
     pairs = zip(room.tolist(), largest.tolist(), strict=True)
     rates = np.array([2.0 ** math.floor(math.log2(most / v)) if v > 0 else 1.0 for most, v in pairs])
     for j in range(len(rates)):

@@ -6,15 +6,12 @@ For x <= x' in one raw feature, everything else equal, f in its own units:
     f(x') - f(x)  in  [lower, upper] (x' - x) -+ margin      inside the declared range; margin: one input step of every
                                                              model column, and one output unit
     a bound of the right sign (lower <= 0, upper >= 0) also holds beyond the range, where inputs are clamped
-
-A feature that a forest reads has no such bounds, and a direction only if all trees of integers have it too.
 """
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +20,7 @@ from numpy.typing import NDArray
 
 from monolip._version import __version__
 from monolip.certify.certificate import Certificate
-from monolip.certify.directions import forest_end, forest_words, joined
+from monolip.certify.directions import joined
 from monolip.certify.document import FORMAT, VERSION, encode, seal
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_columns import FixedCategory, FixedNumeric
@@ -51,17 +48,10 @@ def fixed_point_directions(network: FixedPointNetwork) -> list[tuple[list[str], 
     "refused"; None for categories without an order.
     """
     words = [[_word(row) for row in rows_of_output(network, k).T] for k in range(network.n_outputs)]
-    found: list[tuple[list[str], str | None]] = []
-    forest = network.inputs.forest
-    for column, start in zip(network.inputs.columns, network.inputs.starts, strict=False):
-        own = [row[start : start + column.n_model] for row in words]
-        if forest is None or (i := len(found)) not in forest.reads:
-            found.append(_directions(column, own))
-            continue
-        more = [[*word, last] for word, last in zip(own, forest_words(forest, i, words), strict=True)]
-        directions, place = _directions(column, more, [forest_end(forest, i)])
-        found.append((directions, None if set(directions) == {"none"} else place))
-    return found
+    return [
+        _directions(column, [row[start : start + column.n_model] for row in words])
+        for column, start in zip(network.inputs.columns, network.inputs.starts, strict=False)
+    ]
 
 
 def _word(weights: IntArray) -> str:
@@ -70,10 +60,7 @@ def _word(weights: IntArray) -> str:
     return "increasing" if (weights >= 0).all() else "decreasing" if (weights <= 0).all() else "none"
 
 
-def _directions(
-    column: FixedNumeric | FixedCategory, words: list[list[str]], more: Sequence[tuple[int, int, int]] = ()
-) -> tuple[list[str], str | None]:
-    """more: (missing, low, high) of a forest, which moves with the column as well."""
+def _directions(column: FixedNumeric | FixedCategory, words: list[list[str]]) -> tuple[list[str], str | None]:
     if isinstance(column, FixedCategory) and not (column.ordered and column.categories):
         return ["none"] * len(words), None
     if isinstance(column, FixedCategory):
@@ -81,7 +68,6 @@ def _directions(
     else:
         low, high = (row.tolist() for row in column.evaluate([column.low, column.high]))
         ends = list(zip(column.missing or low, low, high, strict=True))
-    ends = [*ends, *more]
     moving = [joined([w for w, (_, low, high) in zip(own, ends, strict=True) if low < high]) for own in words]
     wider = [joined([w for w, end in zip(own, ends, strict=True) if len(set(end)) > 1]) for own in words]
     agree = bool({"increasing", "decreasing"} & set(moving))
@@ -100,7 +86,7 @@ def fixed_point_claims(network: FixedPointNetwork) -> dict[str, Any]:
         fixed_point_directions(network), network.inputs.columns, network.inputs.starts[:-1], strict=True
     ):
         bounds = []
-        if isinstance(column, FixedNumeric) and len(features) not in network.inputs.free:
+        if isinstance(column, FixedNumeric):
             bounds = [_bounds(network, column, start, k) for k in range(network.n_outputs)]
         other = "slope interval" if bounds else "no promise"
         pairs = [(low, high) for low, high, _ in bounds]

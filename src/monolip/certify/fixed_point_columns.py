@@ -36,8 +36,6 @@ def float_columns(frozen: FrozenNetwork) -> tuple[list[NumericColumn | CategoryC
         names += frozen.free_names or [f"free{j}" for j in range(frozen.n_free_features)]
         columns = [NumericColumn(name, (PiecewiseLinear([0.0], [0.0], 1.0, 1.0),)) for name in names]  # type: ignore[arg-type]
         starts = np.arange(len(columns) + 1)
-    if frozen.inputs is not None and frozen.inputs.forest is not None:  # which stands beside all of them
-        return columns, None
     count = int(np.searchsorted(starts, frozen.n_features))
     if starts[count] != frozen.n_features:
         raise FreezeError(

@@ -27,7 +27,6 @@ from monolip.certify.robustness_inputs import (
     movable_features,
     raw_rows,
     read_samples,
-    require_movable,
 )
 from monolip.certify.robustness_results import read_norm, read_scale
 from monolip.errors import InputError
@@ -83,7 +82,6 @@ def smallest_flip(
     if not (np.isfinite(box) and box > 0):
         raise InputError(f"box is a finite radius > 0; got {box!r}; pass one.")
     features, samples = movable_features(network), read_samples(network, X)
-    require_movable(network, [feature.name for feature in features])
     sizes = read_scale(scale, [feature.name for feature in features], samples.values)
     decision, contests = decisions(network, samples, threshold, 0.0)
     found = []

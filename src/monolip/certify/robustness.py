@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from monolip.certify.robustness_drop import Drops
 from monolip.certify.robustness_enclosure import output_enclosure
-from monolip.certify.robustness_inputs import Samples, held_names, movable_features, read_samples, require_movable
+from monolip.certify.robustness_inputs import Samples, held_names, movable_features, read_samples
 from monolip.certify.robustness_results import CertifiedRadii, read_norm, read_scale
 from monolip.certify.robustness_search import linear_radius, output_slopes, search_radius
 from monolip.errors import InputError
@@ -57,7 +57,6 @@ def certified_radius(
     if method not in METHODS:
         raise InputError(f"method is one of {', '.join(METHODS)}; got {method!r}; choose one.")
     features, samples = movable_features(network), read_samples(network, X)
-    require_movable(network, [feature.name for feature in features])
     sizes = read_scale(scale, [feature.name for feature in features], samples.values)
     decision, contests = decisions(network, samples, threshold, margin)
     radius = np.full(len(samples), np.inf)

@@ -101,9 +101,6 @@ def _model_columns(network: FrozenNetwork, row: Sequence[Any]) -> list[Fraction]
         else:
             u += [_exact_map(phi, Fraction(value)) for phi in column.maps]
             u += [] if column.present is None else [Fraction(column.present)]
-    if (forest := network.inputs.forest) is not None:
-        given = [np.array([value], dtype=object) for value in row]
-        u += map(Fraction, forest.evaluate(forest.numbers(network.inputs.columns, given)).tolist())
     return u
 
 

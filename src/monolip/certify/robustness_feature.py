@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.certify.robustness import decisions, network_of
-from monolip.certify.robustness_inputs import Samples, held_names, movable_features, read_samples, require_movable
+from monolip.certify.robustness_inputs import Samples, held_names, movable_features, read_samples
 from monolip.certify.robustness_path import Path, paths_of
 from monolip.rounding import digits_down, share_text
 
@@ -71,7 +71,6 @@ def feature_radii(model: Any, X: Any, *, threshold: float = 0.0, margin: float =
     """
     network = network_of(model)
     features, samples = movable_features(network), read_samples(network, X)
-    require_movable(network, [feature.name for feature in features])
     decision, contests = decisions(network, samples, threshold, margin)
     up, down = (np.full(samples.values.shape, np.inf) for _ in range(2))
     for signs, room in contests:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.certify.fixed_point_claims import fixed_point_claims
-from monolip.certify.robustness_inputs import require_movable
 from monolip.certify.robustness_results import CertifiedRadii, read_norm, read_scale
 from monolip.errors import InputError
 from monolip.fixed_point import FixedPointNetwork
@@ -60,7 +59,6 @@ def fixed_point_radius(
     points = np.stack(values, axis=1) if values else np.zeros((len(f), 0))
     if np.isinf(points).any():
         raise InputError("a radius is measured from a finite point; got infinity; replace infinite values.")
-    require_movable(network, names)
     sizes = read_scale(scale, names, points)
     moves = ~np.isnan(points) & (sizes > 0)
     decision, radius = network.decide(f), np.full(len(f), np.inf)

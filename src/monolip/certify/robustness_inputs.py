@@ -1,12 +1,11 @@
 r"""What may move in a sample and what is held fixed, and the model columns with a proved error.
 
 A raw numeric feature moves its model columns together: u_j = phi_j(x_i), phi_j non-decreasing and piecewise linear.
-Categories, missing values and features without slope bounds (those of a free branch or a forest) are held fixed.
+Categories, missing values and features without slope bounds (those of a free branch) are held fixed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError
-from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import NumericColumn, numbers_of
 from monolip.input_transform import names_of
@@ -30,7 +28,6 @@ __all__ = [
     "move_to",
     "raw_rows",
     "read_samples",
-    "require_movable",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -80,15 +77,6 @@ def movable_features(network: FrozenNetwork) -> tuple[Movable, ...]:
     return tuple(found)
 
 
-def require_movable(network: FrozenNetwork | FixedPointNetwork, names: Sequence[str]) -> None:
-    """Radii of no feature at all would all be infinite, and read as perfect. names: of those that can move."""
-    if not names and network.inputs is not None and network.inputs.forest is not None:
-        raise InputError(
-            "a radius needs a feature that can move; got a model whose trees read all of them, and what jumps is held "
-            "fixed; fit with trees=False, or ask for a cap of the features that matter (max_slope={name: cap})."
-        )
-
-
 def held_names(network: FrozenNetwork) -> tuple[str, ...]:
     """Features that no radius is about: categories, and what no slope bounds."""
     if network.inputs is None:
@@ -122,9 +110,6 @@ def read_samples(network: FrozenNetwork, X: Any) -> Samples:
     lengths = {len(block) for block in blocks}
     if len(lengths) > 1:
         raise InputError(f"raw columns must have one length; got {sorted(lengths)}; pass columns of one table.")
-    if (forest := network.inputs.forest) is not None:  # what it reads is held fixed, and what it gives is as evaluated
-        blocks.append(forest.evaluate(forest.numbers(network.inputs.columns, columns))[:, None])
-        errors.append(np.zeros_like(blocks[-1]))
     inputs, error = _through_branch(network, np.hstack(blocks), np.hstack(errors))
     return Samples(np.stack(values, axis=1) if values else np.zeros((len(inputs), 0)), inputs, error)
 

@@ -16,11 +16,11 @@ from monolip.cli._constraints import Constraints, read_constraints
 from monolip.cli._data import file_digest, read_data
 from monolip.cli._files import through_links, write_output
 from monolip.cli._fit_bar import FitBar
-from monolip.cli._forest import in_our_words, is_a_note
 from monolip.cli._identifiers import identifier_remarks
 from monolip.cli._looks import require_no_dressed_numbers
 from monolip.cli._metrics import judge
 from monolip.cli._names import require_columns, split_names
+from monolip.cli._notes import in_our_words, is_a_note
 from monolip.cli._streams import is_stream
 from monolip.cli._target import Rows, read_group_names, read_target, read_weight, split_rows
 from monolip.errors import InputError, PromiseWarning
@@ -174,7 +174,7 @@ def _fit_table(model: Any, train: Rows, checkpoint: Any) -> tuple[bool, list[str
 
 
 def fit_watched(fit: Callable[[], Any]) -> tuple[bool, list[str]]:
-    """Whether Ctrl-C ended a fit early (the model is then the best one so far), and what it says of forests and groups.
+    """Whether Ctrl-C ended a fit early (the model is then the best one so far), and what it says of groups.
 
     Other warnings are passed on.
     """

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import click
 
 from monolip.cli._complete import complete_columns
-from monolip.cli._forest import forest_option
 
 __all__ = [
     "FILE",
@@ -39,6 +38,10 @@ class _File(click.Path):
 
 
 FILE = _File(path_type=Path, readable=False)  # whether it can be read is found out, and told, by who reads it
+NO_TREES = (
+    "a model is an average of networks and has no trees; got --trees; leave it out, and to average a network with "
+    "trees, use scikit-learn's VotingRegressor in Python"
+)
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -113,6 +116,14 @@ def constraint_options(function: Verb) -> Verb:
     return function
 
 
+def _refuse_trees(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(NO_TREES)
+
+
+_no_trees = click.option("--trees", hidden=True, expose_value=False, callback=_refuse_trees)
+
+
 def learning_options(function: Verb) -> Verb:
     """Which columns are learned from, and as what."""
     task = click.Choice(["auto", "regression", "classification"])
@@ -122,7 +133,7 @@ def learning_options(function: Verb) -> Verb:
             column_option("--drop", text="Leave these out: identifiers, for example.", many=True),
             column_option("--categorical", text="Numbers that are codes; text is anyway.", many=True),
             column_option("--weight", text="How much a row counts."),
-            forest_option,
+            _no_trees,
             click.option("--task", type=task, default="auto", show_default=True),
         )
     ):

@@ -12,11 +12,11 @@ from monolip.cli._constraints import read_constraints
 from monolip.cli._files import through_links, write_output
 from monolip.cli._fit_bar import FitBar
 from monolip.cli._fit_work import Fit, FitPlan, Prepared, estimator_of, fit_watched, time_remarks
-from monolip.cli._forest import in_our_words
 from monolip.cli._identifiers import identifier_remarks
 from monolip.cli._looks import require_no_dressed_numbers
 from monolip.cli._metrics import judge
 from monolip.cli._names import require_columns, split_names
+from monolip.cli._notes import in_our_words
 from monolip.cli._streams import refuse_csv_options, stream_labels
 from monolip.cli._target import FEWEST, Rows
 from monolip.errors import CheckpointError, InputError

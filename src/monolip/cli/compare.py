@@ -11,7 +11,7 @@ import click
 
 from monolip.cli._exits import Exit
 from monolip.cli._files import require_place
-from monolip.cli._forest import CHOICES, in_our_words, is_a_note
+from monolip.cli._notes import in_our_words, is_a_note
 from monolip.cli._options import (
     column_option,
     constraint_options,
@@ -92,8 +92,6 @@ def command(**options: Any) -> int:
     }
     if options["members"] is not None:
         parameters["n_estimators"] = options["members"]
-    if CHOICES[options["trees"]] is not None:
-        parameters["trees"] = CHOICES[options["trees"]]
     quiet = options["as_json"] or not sys.stderr.isatty()
     with watched_by(Silence()), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -134,10 +132,7 @@ def _answer(options: dict[str, Any], prepared: Any, found: Any) -> Answer:
     }
     data = {"rows": found.n_rows, "folds": options["folds"], "models": table, "missing": found.missing}
     data["groups"] = options["groups"]
-    data |= {
-        "folds_with_trees": found.forests,
-        "fit_seconds": {name: float(times.mean()) for name, times in found.seconds.items()},
-    }
+    data["fit_seconds"] = {name: float(times.mean()) for name, times in found.seconds.items()}
     answer = Answer(data | {"same_constraints": found.constrained, "monotonic_cst": str(prepared.monotonic_cst)})
     folds = f"{options['folds']} folds{_whole(options)}, seed {options['seed']}"
     answer.line(f"{options['target']!r}, {found.n_rows:,} rows, {folds}").line()
@@ -151,8 +146,6 @@ def _answer(options: dict[str, Any], prepared: Any, found: Any) -> Answer:
         answer.line(f"{metric} of monolip minus {name}: {mean:+.3g} ±{error:.2g} ({sure})")
     if prepared.monotonic_cst and not found.constrained:
         answer.line("Trees had no constraints: with more than two classes they cannot promise anything of one class.")
-    if found.forests:
-        answer.line(f"monolip had trees beside its network in {found.forests} of the folds.")
     if prepared.constraints.slopes or prepared.constraints.max_slope:
         answer.line("Slope intervals and caps bind monolip only: trees have none.")
     for name, line in found.missing.items():

@@ -41,8 +41,7 @@ def command(**options: Any) -> int:
     """Rank the reasons for the score of one row, and say what would have to change to reach another decision.
 
     Reasons are Shapley values against a reference row; they add up to the difference of the scores. "At least" is
-    proved from certified slopes, and of features without (categories, what a forest reads) no distance is; "found" is
-    a change that was searched for and scored.
+    proved from certified slopes (of categories no distance is); "found" is a change that was searched for and scored.
 
     \b
       monolip explain model.safetensors 17 --data loans.csv --immutable age
@@ -134,9 +133,6 @@ def _say_changes(answer: Answer, why: Any, what: str) -> None:
     goal = f"{what} {way} {score_text(why.goal_prediction)}"
     if useful:
         answer.table(f"One change that leads to {goal}", cells)
-    jumping = [name for name in why.jumping if any(change.feature == name for change in useful)]
-    if jumping:
-        answer.line(f"Trees read {', '.join(jumping)}, and jump: no distance is proved of such changes.")
     if never:
         answer.line(f"Proved useless at any value: {', '.join(never)}")
     if why.together is None:
@@ -149,8 +145,9 @@ def _say_changes(answer: Answer, why: Any, what: str) -> None:
     if both.changes is not None:
         moves = ", ".join(f"{name} {_value(x)} to {_value(to, 12)}" for name, (x, to) in both.changes.items())
         found = f"found: {moves}, {number(both.size)} deviations"
-    which = f"{', '.join(both.scale)} together" if why.jumping else "All together"
-    answer.line(f"{which}: proved to need at least {_rounded_down(both.at_least)} standard deviations in sum; {found}.")
+    answer.line(
+        f"All together: proved to need at least {_rounded_down(both.at_least)} standard deviations in sum; {found}."
+    )
 
 
 def _value(value: Any, digits: int = 7) -> str:

@@ -9,7 +9,6 @@ import click
 
 from monolip.cli._exits import Exit
 from monolip.cli._files import beside, lock_output, require_place
-from monolip.cli._forest import CHOICES, forest_data, forest_line
 from monolip.cli._options import (
     FILE,
     Seconds,
@@ -77,7 +76,6 @@ def command(**options: Any) -> int:
       monolip fit loans/ --target default --increasing dti    (a directory or 'glob' of any size, in constant memory)
 
     Some rows are held out to judge the fit. Ctrl-C saves the best model so far; --resume goes on from there.
-    Trees may stand beside the network (--trees); they keep every direction, and what they read has no slope bounds.
     """
     from monolip.cli._fit_work import FitPlan, carry_out
 
@@ -100,7 +98,6 @@ def command(**options: Any) -> int:
             "loss": options["loss"],
             "loss_parameter": options["loss_parameter"],
             "class_weight": options["class_weight"],
-            "trees": CHOICES[options["trees"]],
             "n_jobs": options["threads"],
         },
         reading=reading_of(options),
@@ -154,8 +151,6 @@ def _answer(plan: Any, fit: Any) -> Answer:
             f"Judged on {n_test:,} rows that were held out", metric_cells(fit.metrics, f"baseline ({constant})")
         )
     answer.table("What was promised, and what is certified, in your units", model.slopes_.cells)
-    if line := forest_line(model, plan.settings["trees"], any("trees" in remark for remark in fit.remarks)):
-        answer.line(line).line()
     if prepared.constraints.missing:
         told = [f"{name} {_MISSING.get(rule, rule)}" for name, rule in prepared.constraints.missing.items()]
         answer.line(f"Missing values, proved too: {', '.join(told)}").line()
@@ -191,7 +186,6 @@ def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
         "missing": fit.prepared.constraints.missing,
         "slopes_of": model.slopes_.label,
         "slopes": [row._asdict() for row in model.slopes_],
-        "trees": forest_data(model),
         "seed": plan.seed,
         "seconds": round(fit.seconds, 3),
         "trainings_resumed": fit.resumed,

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.estimators._freezing import without_forest
 from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._schema import table_like
@@ -55,8 +54,7 @@ def against_the_data(model: Any, X: Any, y: Any, weight: Any = None) -> Iterator
         target = class_target(codes, model.classes_, read_weights(weight, table.n_rows), None)
     else:
         target = number_target(y, model.loss, model.loss_parameter, weight, None, table.n_rows)
-    plain = without_forest(model.frozen_)
-    return contradicted(model._predictor, plain, table, target, named_class(model, target.link.labels))
+    return contradicted(model._predictor, model.frozen_, table, target, named_class(model, target.link.labels))
 
 
 def contradicted(
@@ -65,8 +63,7 @@ def contradicted(
 ) -> Iterator[str]:  # fmt: skip
     """A sentence for each promised numeric feature of a fitted network that ended flat although y moves the other way.
 
-    predictor: of the whole model; network: without trees, which have no slopes, and leave over what goes against a
-    promise as the network does. table, target: what it was fitted on. named: of two classes the one that promises were
+    predictor: of the network. table, target: what it was fitted on. named: of two classes the one that promises were
     asked about. Nothing is predicted unless a feature may be flat: mostly this takes no time. outputs: of rows by their
     numbers, where somebody has a quicker way to them than the predictor.
     """

@@ -6,6 +6,7 @@ import sys
 import warnings
 from copy import copy
 from dataclasses import replace
+from inspect import signature
 from os import PathLike
 from typing import Any, Self
 
@@ -17,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from monolip.certify.certificate import Certificate, certify, require_certifiable
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
-from monolip.estimators._adding_forest import check_trees
 from monolip.estimators._against_data import contradicted
 from monolip.estimators._checks import flag, members, seconds, share, threads, whole, widths
 from monolip.estimators._coach import SHORT_OF_TIME, START_KEPT
@@ -52,7 +52,6 @@ FloatArray = NDArray[np.float64]
 # beside the parameters in a file
 _NAMED = "columns were named"  # x0, x1, ... may be the user's own names
 _FACTS = "facts of the fit"
-_BESIDE = "trees stand beside the network: rows held out have {:.1%} less loss by them"
 
 
 class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
@@ -63,7 +62,7 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
-        settings = replace(self._settings(), trees=check_trees(self.trees, target))
+        settings = self._settings()
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
         before = to_continue(self, schema, asked, same)
@@ -72,13 +71,11 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
             fitted = fit_network(table, schema, promises, target, settings, shown, before)
             if fitted.chosen.rung == 0 and any(entry["holdout_loss"] for entry in fitted.history):
                 display.say(f"fit: {START_KEPT}")
-            if fitted.blended.whole.network is not fitted.network:
-                display.say(f"fit: {_BESIDE.format(fitted.blended.gain)}")
         if fitted.interrupted:
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=4)
-        for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.blended.whole.told):
+        for words in hardly_groups(None if settings.holdout is None else target.groups):
             warnings.warn(words, stacklevel=4)
-        predictor = Predictor(fitted.blended.whole.network)
+        predictor = Predictor(fitted.network)
         named = named_class(self, classes)
         for sentence in contradicted(predictor, fitted.network, table, target, named, fitted.outputs):
             warnings.warn(sentence, PromiseWarning, stacklevel=4)  # as an error it leaves the model before whole
@@ -87,10 +84,10 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
         # only a warm start needs the members as trained
         self._fitted: Fitted | None = replace(fitted, outputs=None) if self.warm_start else None
         self._fitted_on = same
-        self._adopt(fitted.blended.whole.network, schema, predictor)
+        self._adopt(fitted.network, schema, predictor)
         self._n_trained, self._short_of_time = len(fitted.arrays), fitted.short_of_time
         self._interrupted = fitted.interrupted
-        facts = Facts(fitted.history, fitted.n_iter, _capped(schema, promises), forest_gain=fitted.blended.gain)
+        facts = Facts(fitted.history, fitted.n_iter, _capped(schema, promises))
         self._know(facts, fitted.held_out)
         return self
 
@@ -106,7 +103,6 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     def _know(self, facts: Facts, held_out: HeldOut | None = None) -> None:
         """held_out: answers for rows held out that nobody has measured yet."""
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
-        self.trees_gain_ = facts.forest_gain
 
     def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
         require_certifiable(network)
@@ -189,16 +185,6 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
         return predict_stream(self, source, output, keep=keep, offset=offset, exact=exact)
 
     @property
-    def tree_features_(self) -> tuple[str, ...]:
-        """Features that a forest reads, without slope bounds; none without a forest (see trees).
-
-        Those with a direction keep it; of the others nothing is promised.
-        """
-        check_is_fitted(self)
-        inputs = self._predictor.inputs
-        return tuple(inputs.names[j] for j in inputs.free)
-
-    @property
     def slopes_(self) -> SlopeTable:
         """What was promised and what is certified, per raw feature (and class), in raw units; print it.
 
@@ -242,10 +228,9 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
 
     def _entry(self) -> str:
         """What a file says about this estimator beside its network."""
-        rest = self._capped, getattr(self, "calibration_", None), self.trees_gain_
-        facts = Facts(self.history_, self.n_iter_, *rest)
+        facts = Facts(self.history_, self.n_iter_, self._capped, getattr(self, "calibration_", None))
         written = {**self.get_params(deep=False), _NAMED: self._schema.named, _FACTS: facts.written()}
-        return write_parameters(type(self).__name__, written, self.frozen_.digest)
+        return write_parameters(type(self).__name__, written, _defaults(type(self)), self.frozen_.digest)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -255,8 +240,8 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _of(cls, network: FrozenNetwork, entry: str | None, path: str | PathLike[str]) -> Self:
         """From a network and what the file says beside it."""
-        known = frozenset((*cls._get_param_names(), _NAMED, _FACTS))
-        parameters = read_parameters(entry, cls.__name__, known, network.digest, path)
+        beside = frozenset((_NAMED, _FACTS))
+        parameters = read_parameters(entry, cls.__name__, _defaults(cls), beside, network.digest, path)
         if network.inputs is None or network.link is None or (network.link.labels is None) == cls._is_classifier:
             raise FrozenFileError(f"{path} was not saved by a {cls.__name__}; load it with FrozenNetwork.load.")
         named = parameters.pop(_NAMED) is True
@@ -290,6 +275,12 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _defaults(cls: type[MonotonicBase]) -> dict[str, Any]:
+    """Parameters of the constructor and their defaults."""
+    given = signature(cls.__init__).parameters
+    return {name: given[name].default for name in cls._get_param_names()}
 
 
 def _capped(schema: Schema, promises: Promises) -> tuple[str, ...]:

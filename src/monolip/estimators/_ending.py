@@ -11,7 +11,7 @@ A path ends in noise only where its start leaves nothing over that features expl
 noise: waves of many features show in no quarter of them, and in a network only when it has found them, which takes
 some hundred steps. So many rows climb their first rungs in any case. Nor is losing much at once; but a
 start that explains a good part, and needed a penalty for it, is not beaten later by networks that lost much at first,
-unless features tell of more. Trees may still find something there, and take a quick look.
+unless features tell of more.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ def _is_over(recipe: Recipe, lost: float) -> bool:
         return True
     noisy = recipe.strength is not None and recipe.strength >= PENALISED
     explains = noisy and lost > LOST and recipe.jury.explained(recipe.probes[0]) > EXPLAINED
-    recipe.beaten = explains and recipe.leaves_little
-    return recipe.beaten
+    return explains and recipe.leaves_little
 
 
 def ends_in_noise(recipe: Recipe) -> bool:

@@ -26,14 +26,12 @@ _MOST = 10_000  # entries of a history: far more than any fit writes
 
 @dataclass(frozen=True)
 class Facts:
-    """history: one entry per training; capped: features that max_slope names; calibration: of a classifier, or None;
-    forest_gain: part of the loss that rows held out gained by a forest, 0 without one."""
+    """history: one entry per training; capped: features that max_slope names; calibration: of a classifier, or None."""
 
     history: list[dict[str, Any]]
     n_iter: int
     capped: tuple[str, ...] = ()
     calibration: Calibration | None = None
-    forest_gain: float = 0.0
 
     def written(self) -> dict[str, Any]:
         """Plain lists and numbers; numbers that are not finite become None."""
@@ -42,14 +40,13 @@ class Facts:
             "n_iter": int(self.n_iter),
             "capped": list(self.capped),
             "calibration": None if self.calibration is None else _finite(list(self.calibration)),
-            **({"forest_gain": float(self.forest_gain)} if self.forest_gain else {}),
         }
 
     @classmethod
     def read(cls, written: Any, names: Iterable[str], path: str | PathLike[str]) -> Facts:
         """The inverse of `written`; names: the columns of the model."""
         try:
-            if not isinstance(written, Mapping) or set(written) - {"forest_gain"} != _FIELDS:
+            if not isinstance(written, Mapping) or set(written) != _FIELDS:
                 raise ValueError("fields")
             history, capped = written["history"], written["capped"]
             if not isinstance(history, list) or len(history) > _MOST or not all(map(_is_entry, history)):
@@ -58,10 +55,7 @@ class Facts:
                 raise ValueError("n_iter")
             if not isinstance(capped, list) or not set(capped) <= set(names):
                 raise ValueError("capped")
-            gain = _number(written.get("forest_gain", 0.0))
-            if not 0.0 <= gain <= 1.0:
-                raise ValueError("forest_gain")
-            return cls(history, written["n_iter"], tuple(capped), _calibration(written["calibration"]), gain)
+            return cls(history, written["n_iter"], tuple(capped), _calibration(written["calibration"]))
         except (ValueError, TypeError, OverflowError) as error:
             raise FrozenFileError(
                 f"{path} has malformed facts of its fit ({reprlib.repr(error)}); get an undamaged copy."

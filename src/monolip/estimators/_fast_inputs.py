@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from monolip.engine._compile import compiled
 from monolip.estimators._tables import RawTable, refuse_labels
-from monolip.free_forest import FreeForest
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.input_transform import InputTransform
 
@@ -73,21 +72,7 @@ class FastInputs:
             if isinstance(column, CategoryColumn):
                 first, known = int(self.inputs.starts[i]), codes[i].rows[codes[i].labels[rows]]
                 out[:, first : first + column.n_model] = column.table.take(known, axis=0)
-        if self.inputs.forest is not None:
-            out[:, -1] = self._forest(self.inputs.forest, table, codes, rows)
         return out
-
-    def _forest(
-        self, forest: FreeForest, table: RawTable, codes: dict[int, Codes], rows: NDArray[np.int32] | slice
-    ) -> FloatArray:
-        found = []
-        for k, j in enumerate(forest.reads):
-            column = self.inputs.columns[j]
-            if isinstance(column, CategoryColumn):
-                found.append(forest.compared(k, codes[j].rows[codes[j].labels[rows]], len(column.categories)))
-            else:
-                found.append(forest.compared(k, table.columns[j].at(rows), None))
-        return np.asarray(forest.evaluate(np.stack(found, axis=1)))
 
     def ends(self, table: RawTable, numeric: Sequence[int]) -> FloatArray:
         """The least and largest value of every model column of some numbers over all rows, (2, n_model); else 0.

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from monolip.engine.judging import JudgedRows
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
-from monolip.estimators._adding_boosted import Blended, blend_boosted
-from monolip.estimators._adding_forest import add_forest, part_gained
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._coach import Coach
@@ -58,16 +56,13 @@ class Settings:
     max_time: float | None
     n_threads: int
     seed: int
-    trees: str | bool = False  # beside the network: "auto", "free" (over features without a promise), True or False
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The network, with its trees in `blended`, and what a warm start needs: the members' arrays, what defines them,
-    and what the ladder chose."""
+    """The network, and what a warm start needs: the members' arrays, what defines them, and what the ladder chose."""
 
     network: FrozenNetwork
-    blended: Blended
     boxes: Boxes
     definition: dict[str, Any]
     arrays: tuple[NetworkArrays, ...]
@@ -122,28 +117,19 @@ def fit_network(
     history = (before.history if before else []) + coach.history
     if len(network.members) < len(arrays):
         history += staying_members(history, len(arrays), recipe.problem.layout.most_bins)
-    worth = None if before is None else before.blended.whole.worth
-    whole = add_forest(
-        network, recipe, climbers, chosen, arrays, table, target, promises, settings.trees, worth
-    )  # fmt: skip
-    blended = blend_boosted(
-        whole, network, recipe, climbers, chosen, table, target, promises, settings.trees,
-        part_gained(recipe, chosen), None if before is None else before.blended,
-    )  # fmt: skip
-    whole = blended.whole
-    held = HeldOut.of(recipe.jury, climbers, chosen.rung, target, whole.added)
+    held = HeldOut.of(recipe.jury, climbers, chosen.rung, target)
     earlier = before.held_out if before else None
     held = held.after(earlier) if held else earlier
-    outputs = _outputs(recipe.problem, arrays, target) if table is given and whole.network is network else None
+    outputs = _outputs(recipe.problem, arrays, target) if table is given else None
     ends = coach.interrupted, held, coach.short_of_time, outputs
-    return Fitted(network, blended, boxes, shared, arrays, chosen, history, epochs, *ends)
+    return Fitted(network, boxes, shared, arrays, chosen, history, epochs, *ends)
 
 
 def _outputs(
     problem: Problem, arrays: Sequence[NetworkArrays], target: Target
 ) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
     """f of rows of the table by their numbers, ascending, in the user's units and without offsets: quickly, in single
-    precision. Where all rows were learned from and nothing else is added to f."""
+    precision. Where all rows were learned from."""
 
     def evaluate(rows: NDArray[np.int64]) -> NDArray[np.float64]:
         judged = JudgedRows(problem, rows)
@@ -166,7 +152,6 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
         "missing": promises.missing,
         "n_bins": settings.n_bins,
         "hidden_layer_sizes": settings.hidden,
-        "trees": settings.trees,
     }
 
 

@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 
 from monolip.convex import ConvexForm, on_simplex
 from monolip.engine.trainer import NetworkArrays
-from monolip.free_forest import FreeForest
 from monolip.frozen import FrozenNetwork, Member, Trunk
 from monolip.input_transform import InputTransform
 from monolip.output_link import OutputLink
 from monolip.slopes import SlopeBounds
 
-__all__ = ["averaged", "cuts_forest", "freeze", "least_factor", "rescale", "with_forest", "without_forest"]
+__all__ = ["averaged", "freeze", "rescale"]
 
 FloatArray = NDArray[np.float64]
-FOREST_BOX = (0.0, 64.0)  # of the weights of a forest's sum, which are 1 until somebody scales the network
 
 
 def freeze(
@@ -44,61 +42,6 @@ def averaged(networks: Sequence[NetworkArrays]) -> Sequence[NetworkArrays]:
     return (networks[0]._replace(weights=(first,), biases=(constant,)),)
 
 
-def with_forest(network: FrozenNetwork, forest: FreeForest, factor: float = 1.0, shift: float = 0.0) -> FrozenNetwork:
-    """factor * f + shift + forest: its sum is one more model column, which every first-layer unit adds as it is.
-
-    What the forest reads is left out of the promise in raw units; the rest leaves room for the factor (`least_factor`).
-    """
-    inputs, raw, box = network.inputs, network.raw_promise, network.bounds
-    assert inputs is not None, "estimators learn from raw columns"
-    if raw is not None:
-        names = [name for name in raw.feature_names or () if inputs.names.index(name) not in forest.reads]
-        rows = [(raw.feature_names or ()).index(name) for name in names]
-        raw = SlopeBounds(raw.lower[rows], raw.upper[rows], tuple(names)) if names else None
-    low, high = FOREST_BOX
-    bounds = SlopeBounds(np.append(box.lower, low), np.append(box.upper, high))
-    members = tuple(
-        tuple(_seeing_one_more(_times(trunk, factor, shift)) for trunk in member) for member in network.members
-    )
-    more = InputTransform(inputs.columns, forest)
-    return replace(network, promise=bounds, members=members, inputs=more, raw_promise=raw)
-
-
-def cuts_forest(network: FrozenNetwork) -> bool:
-    """Whether its forest's sum may lie beyond what the first layer looks at, where targets are beyond 1e150: weights as
-    large as those leave little room for inputs."""
-    assert network.inputs is not None
-    assert network.inputs.forest is not None
-    forms = (trunk.form for member in network.members for trunk in member)
-    return any(network.inputs.forest.largest > form.clamp_limit for form in forms)
-
-
-def without_forest(network: FrozenNetwork) -> FrozenNetwork:
-    """The network alone, under its promises of model columns: in raw units those of what trees read are gone."""
-    inputs, box = network.inputs, network.bounds
-    if inputs is None or inputs.forest is None:
-        return network
-    bounds = SlopeBounds(box.lower[:-1], box.upper[:-1])
-    members = tuple(tuple(_seeing_one_less(trunk) for trunk in member) for member in network.members)
-    alone = InputTransform(inputs.columns)
-    return replace(network, promise=bounds, members=members, inputs=alone, raw_promise=None)
-
-
-def _seeing_one_less(trunk: Trunk) -> Trunk:
-    """Of the same form, without the last input."""
-    form = trunk.form
-    assert isinstance(form, ConvexForm), "estimators train convex form"
-    return Trunk(ConvexForm((form.weights[0][:, :-1], *form.weights[1:]), form.biases, form.group_sizes), trunk.outputs)
-
-
-def _seeing_one_more(trunk: Trunk) -> Trunk:
-    """Of the same form, with a last input of weight 1."""
-    form = trunk.form
-    assert isinstance(form, ConvexForm), "estimators train convex form"
-    first = np.hstack([form.weights[0], np.ones((len(form.weights[0]), 1))])
-    return Trunk(ConvexForm((first, *form.weights[1:]), form.biases, form.group_sizes), trunk.outputs)
-
-
 def rescale(network: FrozenNetwork, scale: float, shift: float) -> FrozenNetwork:
     """scale * f + shift under the *same* promise: scale is first brought into the range the promise leaves it."""
     low, high = _room(network)
@@ -116,11 +59,6 @@ def _times(trunk: Trunk, scale: float, shift: float) -> Trunk:
     biases[-1] = biases[-1] + shift
     weights = (form.weights[0] * scale, *form.weights[1:])
     return Trunk(ConvexForm(weights, tuple(biases), form.group_sizes), trunk.outputs)
-
-
-def least_factor(network: FrozenNetwork) -> float:
-    """By which `rescale` can shrink a network: 0, or more where slopes are asked to stay away from 0."""
-    return _room(network)[0]
 
 
 def _room(network: FrozenNetwork) -> tuple[float, float]:

@@ -31,21 +31,15 @@ class HeldOut:
     weight: FloatArray
 
     @classmethod
-    def of(
-        cls, jury: Jury, climbers: Sequence[Climber], rung: int, target: Target, added: FloatArray | None = None
-    ) -> HeldOut | None:
-        """Of the members that a recipe trained, after a rung; None for a regressor, or where nothing was held out.
-
-        added: (n,) what a forest that had not learned from them adds to rows held out.
-        """
+    def of(cls, jury: Jury, climbers: Sequence[Climber], rung: int, target: Target) -> HeldOut | None:
+        """Of the members that a recipe trained, after a rung; None for a regressor, or where nothing was held out."""
         climbers = [climber for climber in climbers if climber.holdout is not None]
         if target.classes is None or not climbers:
             return None
         f = np.concatenate([jury.outputs(climber, rung) for climber in climbers])
         every = np.concatenate([jury.problem.rows_kept(jury.places(climber)) for climber in climbers])
         weight = np.ones(len(every)) if target.weight is None else target.weight[every]
-        f = f.astype(np.float64)
-        return cls(f if added is None else f + added[every][:, None], target.classes[every], weight)
+        return cls(f.astype(np.float64), target.classes[every], weight)
 
     def after(self, before: HeldOut | None) -> HeldOut:
         """With those of the members there were before a warm start."""

@@ -13,7 +13,6 @@ from monolip.engine._lane_lookup import LANES, PIECE, evaluate_whole_pieces
 from monolip.engine._lane_ops import transpose_square
 from monolip.engine._lookup_sums import REGISTER, sum_lookups
 from monolip.engine.integer_search import carried
-from monolip.estimators._forest_lanes import forest_sums, forest_tables
 from monolip.estimators._integer_tables import (
     END_TERM,
     FIRST_TERM,
@@ -56,7 +55,6 @@ class IntegerPredictor:
 
     def __init__(self, network: FixedPointNetwork) -> None:
         self.tables, self.layers = integer_tables(network), carried(network.packed())
-        self.forest = forest_tables(network.inputs.forest, network.inputs.columns)
         self.n_outputs = network.n_outputs
 
     @staticmethod
@@ -70,8 +68,7 @@ class IntegerPredictor:
 
         False where a value is infinite, or missing without a rule; then `out` says nothing.
         """
-        sums = forest_sums(self.forest, raw, strides, len(out))
-        return evaluate_raw_rows(raw, *strides, self.tables, sums, self.layers, self._scratch(), out) == GOOD
+        return evaluate_raw_rows(raw, *strides, self.tables, self.layers, self._scratch(), out) == GOOD
 
     def _scratch(self) -> _Scratch:
         n_raw, n_units, n_terms = len(self.tables.columns), len(self.tables.biases), len(self.tables.terms)
@@ -79,7 +76,7 @@ class IntegerPredictor:
         return _Scratch(
             lanes=np.empty(n_raw * LANES),
             place=np.empty(LANES, np.int64),
-            products=np.empty((n_terms + 1) * LANES),
+            products=np.empty(n_terms * LANES),
             moving=np.empty(n_terms * LANES),
             lines=np.empty(n_terms * LANES, np.int64),
             sums=np.empty(max(n_units, n_raw) * LANES),
@@ -91,8 +88,8 @@ class IntegerPredictor:
 
 
 @compiled(inner=True)
-def _first_layer(tables: IntegerTables, has_forest: int, s: _Scratch) -> int:
-    """Sums of the first layers of all trunks into s.turned; a forest's is the last product already."""
+def _first_layer(tables: IntegerTables, s: _Scratch) -> int:
+    """Sums of the first layers of all trunks into s.turned."""
     status, n_units = GOOD, len(tables.biases)
     n_products = tables.products.size // n_units
     for i in range(len(tables.columns)):
@@ -106,7 +103,7 @@ def _first_layer(tables: IntegerTables, has_forest: int, s: _Scratch) -> int:
             if is_line:
                 for lane in range(LANES):
                     s.lines[to + lane] = tables.lines[term[LINES_AT] + s.place[lane]]
-    n_lines = len(tables.terms) - (n_products - has_forest)
+    n_lines = len(tables.terms) - n_products
     sum_lookups(s.sums, tables.biases, tables.bases, tables.slopes, s.lines, s.moving, n_lines, n_units)
     for unit in range(0, n_units, REGISTER):
         for lane in range(0, LANES, REGISTER):
@@ -117,21 +114,17 @@ def _first_layer(tables: IntegerTables, has_forest: int, s: _Scratch) -> int:
 
 @compiled()
 def evaluate_raw_rows(
-    raw: FloatArray, row_stride: int, column_stride: int, tables: IntegerTables, forest: FloatArray, layers: Layers,
-    s: _Scratch, out: IntArray,
+    raw: FloatArray, row_stride: int, column_stride: int, tables: IntegerTables, layers: Layers, s: _Scratch,
+    out: IntArray,
 ) -> int:  # fmt: skip
-    """out (n, n_outputs): f in integers; GOOD, or what is wrong with a value. forest: its sums, or empty."""
+    """out (n, n_outputs): f in integers; GOOD, or what is wrong with a value."""
     params, plan, spans, outputs, shares, numbers = layers
     factor, limit, half = 2.0 ** -np.float64(numbers[0]), np.float64(numbers[1]), 2.0 ** np.float64(numbers[0] - 1)
-    status, n_raw, has_forest = GOOD, len(tables.columns), int(forest.size > 0)
-    forest_at = (tables.products.size // len(tables.biases) - 1) * LANES
+    status, n_raw = GOOD, len(tables.columns)
     for start in range(0, len(out), LANES):
         count, at = min(LANES, len(out) - start), 0
-        if has_forest:
-            for lane in range(LANES):
-                s.products[forest_at + lane] = forest[start + min(lane, count - 1)]
         fetch_lanes(raw, start * row_stride, row_stride, column_stride, count, n_raw, s.lanes)
-        status |= _first_layer(tables, has_forest, s)
+        status |= _first_layer(tables, s)
         s.total[:] = half
         for t in range(len(spans)):
             first, end, position, _ = spans[t]

@@ -59,7 +59,7 @@ class IntegerTables(NamedTuple):
     lines: IntArray  # flat (places,) of each term that is a line: where it begins in bases and slopes
     bases: FloatArray  # flat (lines, n_units): P
     slopes: NDArray[np.floating]  # flat (lines, n_units): W; float32, which is read faster, where it holds all
-    products: FloatArray  # flat (n_units, n_products): W of terms that are products, then that of a forest's sum
+    products: FloatArray  # flat (n_units, n_products): W of terms that are products
     biases: FloatArray  # (n_units,), n_units a multiple of REGISTER
 
 
@@ -77,8 +77,6 @@ def integer_tables(network: FixedPointNetwork) -> IntegerTables:
             made.add_numeric(column, part)
         else:
             made.add_category(column, part)
-    if network.inputs.forest is not None:
-        made.products.append(weight[:, -1])  # of the forest's sum, which comes after all products of terms
     return made.joined(bias)
 
 

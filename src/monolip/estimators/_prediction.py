@@ -16,18 +16,7 @@ from monolip.engine._compile import compiled
 from monolip.engine._forward import ordered_affine
 from monolip.engine._layout import pack
 from monolip.engine._sort import sort_groups
-from monolip.estimators._forest_lanes import ForestTables, forest_sums, forest_tables
-from monolip.estimators._lane_inputs import (
-    FIRST,
-    GOOD,
-    LANES,
-    N_MODEL,
-    TOO_LARGE,
-    LaneTables,
-    fetch_lanes,
-    fill_lanes,
-    lane_tables,
-)
+from monolip.estimators._lane_inputs import GOOD, LANES, LaneTables, fetch_lanes, fill_lanes, lane_tables
 from monolip.estimators._tables import RawTable, refuse_infinite, refuse_labels
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
@@ -71,13 +60,9 @@ class Predictor:
         networks, limit = _join(self.network, self.member)
         return networks, limit, lane_tables(self.inputs, limit), int(networks.plan[:, 0].max())
 
-    @cached_property
-    def _forest(self) -> ForestTables | None:
-        return forest_tables(self.inputs.forest, self.inputs.columns)
-
     def prepare(self, exact: bool) -> None:
         """Make what the first prediction would make, before several threads ask for it at once."""
-        _ = self._integers if exact else (self._ready, self._forest)
+        _ = self._integers if exact else self._ready
 
     def evaluate(self, table: RawTable, n_threads: int = 1) -> FloatArray:
         """f(x), shape (n, n_outputs)."""
@@ -88,8 +73,7 @@ class Predictor:
         def work(start: int, stop: int) -> None:
             raw, strides = self._raw(table, codes, start, stop)
             scratch = np.empty((4, max(width, self.inputs.n_model, self.inputs.n_raw + 1) * LANES))
-            sums = forest_sums(self._forest, raw, strides, stop - start)
-            if predict_rows(raw, *strides, tables, sums, limit, networks, scratch, out[start:stop]) != GOOD:
+            if predict_rows(raw, *strides, tables, limit, networks, scratch, out[start:stop]) != GOOD:
                 refuse_infinite(table)
                 # values near 1e300: the slow path clamps them
                 out[start:stop] = self.network.evaluate_raw(self._columns(table, start, stop))
@@ -189,23 +173,15 @@ def _join(network: FrozenNetwork, only: int | None) -> tuple[_Networks, float]:
 
 @compiled()
 def predict_rows(
-    raw: FloatArray, row_stride: int, column_stride: int, tables: LaneTables, sums: FloatArray, limit: float,
+    raw: FloatArray, row_stride: int, column_stride: int, tables: LaneTables, limit: float,
     networks: _Networks, scratch: FloatArray, out: FloatArray,
 ) -> int:  # fmt: skip
-    """out += sum over trunks of share * network, in the order of FrozenNetwork.evaluate; GOOD or what is wrong.
-
-    sums: of a forest, (n,); empty where there is none.
-    """
+    """out += sum over trunks of share * network, in the order of FrozenNetwork.evaluate; GOOD or what is wrong."""
     place, status, n_raw = np.empty(LANES, np.int64), GOOD, len(tables.columns)
     x, lanes = scratch[0], scratch[3]
-    forest_at = (tables.columns[-1, FIRST] + tables.columns[-1, N_MODEL]) * LANES
     for start in range(0, len(out), LANES):
         count = min(LANES, len(out) - start)
         fetch_lanes(raw, start * row_stride, row_stride, column_stride, count, n_raw, lanes)
-        if sums.size > 0:
-            for lane in range(LANES):
-                x[forest_at + lane] = sums[start + min(lane, count - 1)]
-                status |= TOO_LARGE * int(abs(x[forest_at + lane]) > limit)
         status |= fill_lanes(lanes, tables, limit, place, x)
         for t in range(len(networks.spans)):
             first, end, output = networks.spans[t]

@@ -64,9 +64,8 @@ UNJUDGED = 0.1  # least slope decay where no rows are held out to stop in time
 class Recipe:
     """rungs: the path; the last `unearned` of them only where it still gains much. penalty: (d,) relative ridge
     penalties of the start. folds: (n,) fold of each row, or None. most_members: as many may become of n_members.
-    look: finds what an additive start leaves over; None: nobody does. used: by networks,
-    beside their start; None: everything. beaten: scouts lost so much that nobody climbed, though there is more than
-    noise. n_features: of the table.
+    look: finds what an additive start leaves over; None: nobody does. used: by networks, beside their start; None:
+    everything. n_features: of the table.
     """
 
     problem: Problem
@@ -83,7 +82,6 @@ class Recipe:
     used: Used | None = None
     probes: list[Climber] = field(default_factory=list)
     ended: bool = False
-    beaten: bool = False
     n_features: int = 1
 
     @property
@@ -134,7 +132,7 @@ class Recipe:
 
     def restarted(self, used: Used) -> Recipe:
         """The same path from its starts, with networks that use some features only."""
-        found = replace(self, used=used, probes=[], ended=False, beaten=False)
+        found = replace(self, used=used, probes=[], ended=False)
         for climber in self.probes:
             found.probes.append(Climber(climber.member, climber.index, climber.holdout, climber.anchored))
             put_at_start(found.probes[-1], self.problem, climber.anchored.start, used)

@@ -3,6 +3,10 @@ constraints.
 
 They are one more entry of the file's metadata, sealed by a sha256 over themselves and the network's digest: neither can
 be swapped. They are no part of the network's own digest, which says what is predicted and promised and nothing else.
+
+Parameters may be added and removed between versions. One that a file lacks takes its default. One that the reading
+version does not know is ignored if the file lists it under "defaults", that is, if it had its default when it was
+written; otherwise the file is refused, with its name and the version that wrote it.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from monolip._version import __version__
 from monolip.errors import FrozenFileError, InputError
 from monolip.input_columns import plain_value
 from monolip.sealed_file import named_path
@@ -23,7 +28,8 @@ from monolip.sealed_file import named_path
 __all__ = ["ENTRY", "read_entry", "read_parameters", "write_parameters"]
 
 ENTRY = "monolip.estimator"
-VERSION = 1
+VERSION = 2
+_FIELDS = {"version", "monolip", "estimator", "parameters", "defaults"}
 # a file without one of these would be fitted again under another promise, or for another purpose
 _DEFINE_THE_PROMISE = frozenset(
     (
@@ -39,8 +45,11 @@ _DEFINE_THE_PROMISE = frozenset(
 )
 
 
-def write_parameters(owner: str, parameters: Mapping[str, Any], digest: str) -> str:
-    """JSON text of ENTRY. What JSON cannot hold and no promise depends on (a RandomState) is written as None."""
+def write_parameters(owner: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any], digest: str) -> str:
+    """JSON text of ENTRY. What JSON cannot hold and no promise depends on (a RandomState) is written as None.
+
+    defaults: of the constructor, by name; parameters may hold more, which every reader must know.
+    """
     written = {}
     for name, value in parameters.items():
         try:
@@ -53,7 +62,8 @@ def write_parameters(owner: str, parameters: Mapping[str, Any], digest: str) -> 
                     "cannot be written as JSON; use numbers, strings, lists and dicts."
                 ) from None
             written[name] = None
-    entry = {"version": VERSION, "estimator": owner, "parameters": written}
+    usual = [name for name, value in written.items() if name in defaults and _same(value, defaults[name])]
+    entry = {"version": VERSION, "monolip": __version__, "estimator": owner, "parameters": written, "defaults": usual}
     return json.dumps({**entry, "seal": _seal(entry, digest)}, sort_keys=True)
 
 
@@ -66,9 +76,17 @@ def read_entry(path: str | PathLike[str], name: str = ENTRY) -> str | None:
 
 
 def read_parameters(
-    text: str | None, owner: str, names: Set[str], digest: str, path: str | PathLike[str]
+    text: str | None,
+    owner: str,
+    defaults: Mapping[str, Any],
+    required: Set[str],
+    digest: str,
+    path: str | PathLike[str],
 ) -> dict[str, Any]:
-    """The inverse; everything is checked, and the wrong class is told the right one."""
+    """The inverse; everything is checked, and the wrong class is told the right one.
+
+    defaults: of the constructor, by name; what the file lacks takes them. required: what every file holds beside them.
+    """
     if text is None:
         raise FrozenFileError(
             f"{path} holds a network without an estimator's parameters; it was not saved by {owner}.save; load it "
@@ -83,13 +101,18 @@ def read_parameters(
         )
     if found != owner:
         raise FrozenFileError(f"{path} was not saved by a {owner} but by a {found}; load it with {found}.load.")
-    if set(written) != set(names):
-        odd = sorted(set(written) ^ set(names))
+    known = set(defaults) | required
+    unknown = sorted(set(written) - known - set(entry["defaults"]))
+    if unknown:
         raise FrozenFileError(
-            f"{path} must hold the parameters of this {owner}; {odd[:5]} differ; use the monolip that wrote it."
+            f"{path} must hold parameters that this {owner} knows; got {unknown[:5]}, which monolip {entry['monolip']} "
+            f"wrote (this is {__version__}); load it with that version, or the network alone with FrozenNetwork.load."
         )
+    if required - set(written):
+        raise FrozenFileError(f"{path} has malformed parameters (some are missing); get an undamaged copy.")
     try:
-        return {name: _decode(value) for name, value in written.items()}
+        found = {name: _decode(value) for name, value in written.items() if name in known}
+        return {**{name: value for name, value in defaults.items() if name not in found}, **found}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FrozenFileError(
             f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy."
@@ -101,7 +124,9 @@ def _parse(text: str, path: str | PathLike[str]) -> tuple[dict[str, Any], Any]:
     try:
         entry = json.loads(text)
         seal, version = entry.pop("seal"), entry["version"]
-        complete = set(entry) == {"version", "estimator", "parameters"} and isinstance(entry["parameters"], dict)
+        complete = set(entry) == _FIELDS and isinstance(entry["parameters"], dict)
+        complete = complete and isinstance(entry["monolip"], str) and isinstance(entry["defaults"], list)
+        complete = complete and all(isinstance(name, str) for name in entry["defaults"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FrozenFileError(
             f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy."
@@ -116,6 +141,11 @@ def _parse(text: str, path: str | PathLike[str]) -> tuple[dict[str, Any], Any]:
 
 def _seal(entry: Mapping[str, Any], digest: str) -> str:
     return hashlib.sha256(json.dumps([ENTRY, entry, digest], sort_keys=True).encode()).hexdigest()
+
+
+def _same(written: Any, default: Any) -> bool:
+    """Whether a parameter was written as its default would be."""
+    return json.dumps(written, sort_keys=True) == json.dumps(_encode(default), sort_keys=True)
 
 
 def _encode(value: Any) -> Any:

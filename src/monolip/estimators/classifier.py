@@ -59,7 +59,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             dict by feature.
 
     All other arguments (hidden_layer_sizes, n_estimators, max_iter, batch_size, early_stopping, validation_fraction,
-    n_bins, trees, max_time, warm_start, n_jobs, random_state, verbose) are as in MonotonicRegressor, as are the
+    n_bins, max_time, warm_start, n_jobs, random_state, verbose) are as in MonotonicRegressor, as are the
     limits: of more than 262,144 rows a part is trained on (rare classes whole, with weights that make up for it), f is
     flat far beyond the training data except in features given in `slopes=`, unseen categories count as the average
     one, unexpected NaN as the median. Two classes are fitted from an additive start, as there; more classes from zero.
@@ -71,8 +71,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         classes_: the labels, in the order of predict_proba's columns.
         calibration_: how far probabilities were from frequencies on rows held out in fit (each member on its own,
             before it was finished with all rows); None where nothing was held out, and after recalibrate.
-        history_, n_iter_, n_estimators_, tree_features_, trees_gain_, n_features_in_, feature_names_in_: as in
-            MonotonicRegressor.
+        history_, n_iter_, n_estimators_, n_features_in_, feature_names_in_: as in MonotonicRegressor.
 
     Examples:
         >>> import numpy as np
@@ -100,7 +99,6 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         categorical_features: Categories | None = None,
         missing: Missing = "state",
         n_bins: int | Literal["auto"] = "auto",
-        trees: bool | Literal["auto", "free"] = "auto",
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -120,7 +118,6 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         self.categorical_features = categorical_features
         self.missing = missing
         self.n_bins = n_bins
-        self.trees = trees
         self.max_time = max_time
         self.warm_start = warm_start
         self.n_jobs = n_jobs

@@ -27,7 +27,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
 
         lower_i <= d predict / d x_i <= upper_i     for every x, in the user's units (of log predict under a log link)
 
-    Features that trees beside the network read keep their direction bit for bit, and have no slopes: see trees.
+    Every numeric feature has a certified slope interval, in every fit.
 
     Args:
         monotonic_cst: -1, 0 or +1 for each feature, as an array or a dict by name; None for no direction.
@@ -52,13 +52,6 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         n_bins: bins of the piecewise-linear encoding of each numeric feature, 0 to 256; "auto": 8, or up to 64 (128
             of many rows) where rows held out show that they are worth it (predictions then take longer), fewer with
             more than 64 numeric features.
-        trees: trees beside the network (squared_error, two classes): boosted ones that keep every direction, and a
-            forest over the features without a promise. Directions and intervals hold for the sum, bit for bit; what
-            an interval or a cap is asked of is read by no tree. What trees read rises and falls in steps: it has
-            no slope bounds, and certified radii hold it fixed. "auto": where a direction is promised of some feature
-            and rows held out gain half a percent (many rows in a sketch one percent); True: where they gain anything;
-            "free": the same, but only over features without a promise; False: never, so that every feature has slope
-            bounds.
         max_time: seconds after which training ends with what it has (reading and encoding the table are not bounded);
             the one setting that costs reproducibility.
         warm_start: set before the first fit; fit again on the same rows with only n_estimators raised adds members
@@ -89,8 +82,6 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             the model comes from that path; a member that stays at its start may have one of no steps. n_iter_: passes
             over the data of each member. Both are kept in files.
         n_estimators_: members, also where those that stay at their starts are one function in the model.
-        tree_features_: names of the features that trees read, () without; trees_gain_: part of the loss (squared
-            error, log-loss) that rows held out gained by the trees, 0 without.
         n_features_in_, feature_names_in_: the columns seen in fit.
 
     Examples:
@@ -119,7 +110,6 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         categorical_features: Categories | None = None,
         missing: Missing = "state",
         n_bins: int | Literal["auto"] = "auto",
-        trees: bool | Literal["auto", "free"] = "auto",
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -140,7 +130,6 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         self.categorical_features = categorical_features
         self.missing = missing
         self.n_bins = n_bins
-        self.trees = trees
         self.max_time = max_time
         self.warm_start = warm_start
         self.n_jobs = n_jobs

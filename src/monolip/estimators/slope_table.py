@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from monolip.certify.certificate import Certificate
 from monolip.estimators._text import text_table
 from monolip.frozen import FrozenNetwork
-from monolip.frozen_ends import promise_beside_trees
 from monolip.input_columns import CategoryColumn, plain_value
 from monolip.rounding import digits_up, interval_text, round_up
 from monolip.slopes import SlopeBounds, promise_word
@@ -27,9 +26,9 @@ __all__ = ["SlopeRow", "SlopeTable", "numeric_promises", "promises_of_numbers"]
 class SlopeRow(NamedTuple):
     """lower, upper: certified bounds of df/dx in raw units; probability: bound of |dP/dx|.
 
-    None of both for categories, and for what a forest reads: it jumps, and has a direction at most. promise: what was
-    asked for, as a word; promised: the interval that slopes= or max_slope= asked for, which the fit
-    could not leave. What is certified lies inside what was promised, and is mostly far tighter.
+    None of both for categories. promise: what was asked for, as a word; promised: the interval that slopes= or
+    max_slope= asked for, which the fit could not leave. What is certified lies inside what was promised, and is mostly
+    far tighter.
     """
 
     feature: str
@@ -82,13 +81,7 @@ class SlopeTable:
     def __getitem__(self, feature: str) -> tuple[float, float]:
         found = [row for row in self.rows if row.feature == feature and row.lower is not None]
         if not found:
-            jumps = any(row.feature == feature and "trees" in row.promise for row in self.rows)
-            why = (
-                "trees read it, and it jumps; fit with trees=False, or ask for a cap of it (max_slope={name: cap})"
-                if jumps
-                else f"the features are {sorted({r.feature for r in self.rows})}"
-            )
-            raise KeyError(f"no slopes of {feature!r}; {why}")
+            raise KeyError(f"no slopes of {feature!r}; the features are {sorted({r.feature for r in self.rows})}")
         return min(row.lower for row in found if row.lower is not None), max(
             row.upper for row in found if row.upper is not None
         )
@@ -142,11 +135,6 @@ def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str], prove
     assert network.link is not None
     column, n = network.inputs.columns[j], network.n_outputs
     labels = [str(label) for label in network.link.labels or ()] if n > 1 else [""]
-    if j in network.inputs.free:  # of one output
-        kind = "trees"
-        if isinstance(column, CategoryColumn):
-            kind = "ordered category, trees" if column.ordered else "category, trees"
-        return [SlopeRow(column.name, "", f"{promise_beside_trees(network, j)} ({kind})", None, None, None)]
     if isinstance(column, CategoryColumn):
         low, high = _box(network, j)
         steps = max(len(column.categories) - 1, 1) if column.ordered else low.shape[1]

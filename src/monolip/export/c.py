@@ -24,7 +24,7 @@ from monolip.export.c_whole import WholeTable
 from monolip.export.c_whole_rows import beside_tables, tables_of, whole_beside, whole_rows
 from monolip.export.onnx_source import write_file
 from monolip.export.parity import ParityReport, ParityRow, measure_parity
-from monolip.export.parity_inputs import columns_from_codes, forest_of, invalid_rows, parity_inputs, raw_columns_of
+from monolip.export.parity_inputs import columns_from_codes, invalid_rows, parity_inputs, raw_columns_of
 from monolip.export.parity_trained import difference_from_trained
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_format import FixedPointFormat
@@ -184,7 +184,6 @@ def _vectors(network: Network, layers: CNetwork) -> SelfTestVectors:
     """Rows of every kind, and what each function of the header must give for them."""
     rng = np.random.default_rng(0)
     kinds = ["random", "boundary", "extreme"]
-    kinds += [] if forest_of(network) is None else ["boundary"] * 3  # its thresholds are many
     x = np.vstack([parity_inputs(network, kind, _VECTORS, rng) for kind in kinds])
     tables = tables_of(raw_columns_of(network), layers)
     whole = _whole_numbers(network, tables, 2 * _VECTORS)  # whole blocks of what tables know

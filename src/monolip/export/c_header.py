@@ -15,7 +15,6 @@ from monolip.export.c_self_test import SelfTestVectors, self_test
 from monolip.export.c_text import comment
 from monolip.export.c_trunks import trunk_tables, trunks_in_lanes
 from monolip.export.c_turn import turned
-from monolip.export.parity_inputs import forest_of
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_columns import FixedCategory
 from monolip.fixed_point_link import FixedLink
@@ -50,7 +49,7 @@ def header_text(parts: HeaderParts) -> str:
     n_raw = layers.n_model if columns is None else len(columns)
     names = {"m": name, "M": name.upper(), "T": layers.number, "n_raw": n_raw, "n_model": layers.n_model}
     names |= {"n_outputs": layers.n_outputs}
-    input_tables, inputs = input_functions(name, columns, layers, forest_of(parts.network))
+    input_tables, inputs = input_functions(name, columns, layers)
     link_tables, link = link_functions(name, parts.network.link, layers)
     blocks = []
     for kind, suffix in (("double", ""), ("float", "_float")):
@@ -102,7 +101,6 @@ def _about(parts: HeaderParts, n_raw: int) -> str:
         f"certificate  {parts.certificate.document['sha256']}",
         f"arithmetic   {layers.number}; z = bias; {order}, j ascending; "
         + (f"then z >> {layers.shift}, which rounds down; sort groups" if fixed else "then sort groups"),
-        *_forest_lines(parts),
         "",
         f"{parts.name}_score(x, f), {parts.name}_score_float(x, f)       one row, double or float inputs",
         f"{parts.name}_batch(x, rows, f), {parts.name}_batch_float(...)  rows after rows; the same bits",
@@ -120,36 +118,22 @@ def _about(parts: HeaderParts, n_raw: int) -> str:
     return comment(lines)
 
 
-def _forest_lines(parts: HeaderParts) -> list[str]:
-    """What is computed beside the layers, where a network has a forest."""
-    forest = forest_of(parts.network)
-    if forest is None:
-        return []
-    size, kind = f"{len(forest.roots)} trees, {len(forest.features)} nodes", forest.values.dtype.kind
-    added = "added up in order" if kind == "i" else "added up in order and in double"
-    return [f"forest       {size}; their leaves, {added}, are the last model column"]
-
-
 def _input_lines(parts: HeaderParts) -> list[str]:
     columns = raw_columns_of(parts.network)
     if columns is None:
         assert isinstance(parts.network, FrozenNetwork)
         names = parts.network.bounds.feature_names or [f"feature {j}" for j in range(parts.layers.n_model)]
         return [f"x[{j}]  {name!r}, a number" for j, name in enumerate(names)]
-    lines, forest = [], forest_of(parts.network)
-    words = {claim.feature: claim.promise for claim in parts.certificate}
+    lines = []
     for i, column in enumerate(columns):
-        word = words[column.name]
-        told = "no promise" if word == "free" else f"{word}, no slope bounds"
-        jumps = f"; read by a forest, {told}" if forest is not None and i in forest.reads else ""
         if isinstance(column, CategoryColumn | FixedCategory):
             n = len(column.categories)
             codes = [f"{k} = {label!r}" for k, label in enumerate(column.categories)]
             codes += [f"{n} and whatever is no code = unseen", f"{n + 1} and NaN = missing"]
-            lines += [f"x[{i}]  {column.name!r}, a code{jumps}:", *(f"          {code}" for code in codes)]
+            lines += [f"x[{i}]  {column.name!r}, a code:", *(f"          {code}" for code in codes)]
         else:
             rule = "NaN is invalid" if column.missing is None else "NaN is missing"
-            lines.append(f"x[{i}]  {column.name!r}, a number; {rule}{jumps}")
+            lines.append(f"x[{i}]  {column.name!r}, a number; {rule}")
     return lines
 
 
@@ -166,8 +150,6 @@ def _policy(parts: HeaderParts) -> list[str]:
         )
     if number == "float":
         lines.append("Double inputs are rounded to float first.")
-        if forest_of(parts.network) is not None:
-            lines.append("So a double next to a threshold of the forest may lead to another leaf than in float64.")
     return lines
 
 

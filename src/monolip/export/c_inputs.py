@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from monolip.export.c_forest import forest_functions
 from monolip.export.c_network import CNetwork
 from monolip.export.c_numeric import numeric_column
 from monolip.export.c_text import literal, table, wrapped
 from monolip.export.c_whole import WholeTable, code_table, look_up
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_columns import FixedCategory, FixedNumeric
-from monolip.free_forest import FreeForest
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn, NumericColumn
 
@@ -53,13 +51,10 @@ def input_kinds(layers: CNetwork) -> tuple[str, ...]:
     return ("float",) if layers.number == "float" else ("double", "float")
 
 
-def input_functions(
-    name: str, columns: Sequence[Column] | None, layers: CNetwork, forest: FreeForest | None = None
-) -> tuple[str, str]:
+def input_functions(name: str, columns: Sequence[Column] | None, layers: CNetwork) -> tuple[str, str]:
     """Tables, and for each kind of raw number two functions.
 
     NAME_inputs_KIND(t, u): one row -> model columns; 1 if invalid. NAME_lane_inputs_KIND(t, u, bad): one in each lane.
-    forest: over some of the columns; its sum is the last model column.
     """
     kinds, M = input_kinds(layers), name.upper()
     if columns is None:
@@ -71,25 +66,23 @@ def input_functions(
         make = _category if isinstance(column, CategoryColumn | FixedCategory) else numeric_column
         made.append(make(name, i, start, column, layers, kinds))
         start += column.n_model
-    made += [] if forest is None else [forest_functions(name, start, forest, columns, layers, kinds)]
     rows += [function for _, function, _, _ in made]
     lanes: dict[str, list[_Lanes]] = {kind: [(code[kind], whole) for _, _, code, whole in made] for kind in kinds}
     calls = [(f"{name}_column_{i}", column.n_model) for i, column in enumerate(columns)]
     sizes = sorted({whole.size for _, whole in lanes[kinds[0]] if whole})
     rows += [look_up(name, layers.number, size) for size in sizes]
     for kind in kinds:
-        rows.append(_one_row(name, layers.number, kind, calls, forest is not None))
+        rows.append(_one_row(name, layers.number, kind, calls))
         rows += _all_lanes(name, layers.number, kind, lanes[kind])
     return "\n".join(text for text, _, _, _ in made), "\n".join(rows)
 
 
-def _one_row(name: str, T: str, kind: str, calls: list[tuple[str, int]], forest: bool) -> str:
+def _one_row(name: str, T: str, kind: str, calls: list[tuple[str, int]]) -> str:
     M, start = name.upper(), 0
     lines = [f"{M}_FUNCTION int {name}_inputs_{kind}(const {kind} *t, {T} *u) {{", "    int bad = 0;"]
     for i, (call, width) in enumerate(calls):
         lines.append(f"    bad |= {call}_{kind}(t[{i}], u + {start});")
         start += width
-    lines += [f"    {name}_forest_{kind}(t, u + {start}, 1);"] if forest else []
     return "\n".join([*lines, "    return bad;", "}", ""])
 
 

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from monolip.convex import ConvexForm
 from monolip.errors import FreezeError
-from monolip.export.parity_inputs import Network, forest_of
 from monolip.frozen import FrozenNetwork, Trunk
 from monolip.input_columns import CategoryColumn
 from monolip.slope_set import SlopeSet
 
-__all__ = ["fold_inputs", "refuse_forest"]
+__all__ = ["fold_inputs"]
 
 FloatArray = NDArray[np.float64]
 
@@ -41,25 +40,12 @@ def fold_inputs(network: FrozenNetwork) -> FrozenNetwork:
     """
     if network.inputs is None:
         return network
-    refuse_forest(network, "a first layer")
     scale, shift = _lines(network)
     promise = network.raw_promise or network.raw_slopes
     members = tuple(
         tuple(Trunk(_folded(trunk.form, scale, shift), trunk.outputs) for trunk in member) for member in network.members
     )
     return FrozenNetwork(promise, members, network.member_weights, link=network.link)
-
-
-def refuse_forest(network: Network, where: str) -> None:
-    """FreezeError where a network has a forest, whose trees no weights can hold. where: what was to hold them."""
-    forest = forest_of(network)
-    if forest is None or network.inputs is None:
-        return
-    names = ", ".join(repr(network.inputs.names[i]) for i in forest.reads)
-    raise FreezeError(
-        f"{where} holds weights, and trees are none; got a forest over {names}; fit with trees=False, or export "
-        "C, ONNX or JSON, which hold it."
-    )
 
 
 def _lines(network: FrozenNetwork) -> tuple[list[list[Fraction]], list[Fraction]]:

@@ -22,7 +22,6 @@ from monolip.certify.fixed_point_rounding import apportion
 from monolip.certify.fixed_point_trunks import Units, integer_trunk
 from monolip.certify.fixed_point_vectors import with_vectors
 from monolip.errors import FreezeError, InputError, StructureError
-from monolip.export.folding import refuse_forest
 from monolip.export.hls4ml_types import ApFixed
 from monolip.export.onnx_source import network_for
 from monolip.fixed_point import FixedPointNetwork
@@ -60,7 +59,6 @@ def words_network(
 
 
 def _refuse(network: FixedPointNetwork) -> None:
-    refuse_forest(network, "an hls4ml module")
     if network.free is not None:
         raise FreezeError("hls4ml gets layers with a promise; got a free branch; convert the branch on its own.")
     if any(trunk.residual is not None for member in network.members for trunk in member):
@@ -68,7 +66,6 @@ def _refuse(network: FixedPointNetwork) -> None:
 
 
 def _compiled(frozen: FrozenNetwork, chosen: ApFixed, weight_bits: int, input_ranges: Any) -> FixedPointNetwork:
-    refuse_forest(frozen, "an hls4ml module")
     if frozen.free_branch is not None or not frozen.is_convex:
         got = "a free branch" if frozen.free_branch is not None else "paper form"
         raise FreezeError(f"hls4ml gets convex form without a branch; got {got}; use to_convex(), or split the model.")

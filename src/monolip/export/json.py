@@ -27,11 +27,11 @@ from monolip.fixed_point_format import FixedPointFormat
 from monolip.frozen import FrozenNetwork
 from monolip.frozen_file import put_together
 from monolip.sealed_file import named_path, strict_json
-from monolip.sealed_format import building_from
+from monolip.sealed_format import BEFORE, building_from, without_reserved
 
 __all__ = ["document_of", "from_json", "to_json"]
 
-FORMAT, VERSION = "monolip.json", 1
+FORMAT, VERSION = "monolip.json", 2
 _KEYS = {"format", "version", "arithmetic", "digest", "certificate", "features", "limits", "structure", "tensors"}
 
 
@@ -117,10 +117,15 @@ def from_json(path: str | PathLike[str], *, max_bytes: int = 2**31) -> FrozenNet
         good = good and type(document["version"]) is int and document["arithmetic"] in ARITHMETICS
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise FrozenFileError(f"{path} is no JSON document of a network ({reprlib.repr(error)}); check it.") from None
+    if isinstance(document, dict) and (document.get("format"), document.get("version")) == (FORMAT, 1):
+        raise FrozenFileError(
+            f"{path} must hold {FORMAT} version {VERSION}; got version 1, of a model that may hold trees; read it with "
+            f"{BEFORE}, or export the model again."
+        )
     if not good:
         raise FrozenFileError(f"{path} must hold {FORMAT} version {VERSION}; got another; write it by to_json.")
-    structure = document["structure"]
     with building_from(path):
+        structure = document["structure"] = without_reserved(document["structure"], path)
         tensors = {str(name): _read_tensor(value) for name, value in document["tensors"].items()}
         if "set.matrix" in tensors:  # an empty list of inequalities has lost its width
             tensors["set.matrix"] = tensors["set.matrix"].reshape(-1, tensors["lower"].shape[0])

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 MOST = sys.float_info.max
+RESERVED = ("sorted_outputs", "relations")  # fields of the structure that are absent or empty in this version
 
 
 def read(path: Any) -> Any:
@@ -21,6 +22,8 @@ def read(path: Any) -> Any:
 
 
 def parsed(document: Any) -> Any:
+    if any(document["structure"].get(field, []) != [] for field in RESERVED):
+        raise ValueError(f"version 2 of this format knows no {' and no '.join(RESERVED)}; get a later evaluator")
     return {**document, "tensors": {name: numbers(value) for name, value in document["tensors"].items()}}
 
 
@@ -44,14 +47,12 @@ def score(document: Any, row: Any) -> Any:
         return [math.nan for entry in s["members"][0] for _ in entry["outputs"]]
     if document["arithmetic"] == "fixed-point":
         x = [v for i, c in enumerate(s["columns"]) for v in column(c, f"columns.{i}.", t, row[i], True)]
-        x += forest(s["forest"], s["columns"], t, row) if "forest" in s else []
         offset = float.fromhex(s["link"]["offset"])  # added to an exact product: rounded once
         return [math.ldexp(v, -s["link"]["unit"]) + offset for v in average(document, x, s["format"]["shift"])]
     columns = (s.get("ends") or {}).get("inputs")
     x = list(row)
     if columns:
         x = [v for i, c in enumerate(columns) for v in column(c, f"inputs.{i}.", t, row[i], False)]
-        x += forest(s["ends"]["forest"], columns, t, row) if "forest" in s["ends"] else []
     return average(document, free_branch(s, t, x), None)
 
 
@@ -101,26 +102,6 @@ def column(entry: Any, name: Any, t: Any, x: Any, fixed: Any) -> Any:
         low, high = v[a] if i else -MOST, v[i] if i < n else MOST
         out.append(clamp(v[a] + clamp(u - k[a], -MOST, MOST) * slope, low, high))
     return out + ([] if entry["present"] is None else [entry["present"]])
-
-
-def forest(entry: Any, columns: Any, t: Any, row: Any) -> Any:
-    """The last model column: values of the leaves that raw values lead to, added up in the order of the trees."""
-    x = []
-    for j, (missing, unseen) in zip(entry["reads"], entry["stands"], strict=True):
-        v, labels = row[j], columns[j].get("categories")
-        if v is None or v != v:
-            x.append(missing)
-        else:
-            x.append(float(v) if labels is None else labels.index(v) if v in labels else unseen)
-    nodes, knots, total = t["forest.nodes"], t.get("forest.knots"), 0
-    for root in t["forest.roots"]:
-        at = int(root)
-        while nodes[at][0] >= 0:  # a leaf asks about -1
-            feature, number, child = nodes[at]
-            threshold = knots[at] if knots else number  # integers have it apart
-            at = int(child) + (x[int(feature)] >= threshold)
-        total = total + nodes[at][1]
-    return [total]
 
 
 def average(document: Any, x: Any, shift: Any) -> Any:

@@ -32,12 +32,12 @@ def is_text(column: Any) -> bool:
     return kinds == {True}
 
 
-def lookup(graph: Graph, column: CategoryColumn | FixedCategory, given: str) -> tuple[str, str]:
-    """Rows of the table, (rows, n_model) in float64, of labels (rows, 1); and their codes (rows,), its row numbers."""
+def lookup(graph: Graph, column: CategoryColumn | FixedCategory, given: str) -> str:
+    """Rows of the table, (rows, n_model) in float64, of labels (rows, 1)."""
     code = _text_code(graph, column, given) if is_text(column) else _number_code(graph, column, given)
     table = graph.constant(np.asarray(column.table, dtype=np.float64), "float64")
     flat = graph.add("Squeeze", code, graph.constant([1], "int64"))
-    return graph.add("Gather", table, flat, axis=0), flat
+    return graph.add("Gather", table, flat, axis=0)
 
 
 def _text_code(graph: Graph, column: CategoryColumn | FixedCategory, given: str) -> str:

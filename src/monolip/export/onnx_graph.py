@@ -20,7 +20,6 @@ __all__ = ["OPSET", "Graph", "Node", "Port"]
 
 OPSET = 13  # of ai.onnx: the first with all that is needed, so that the oldest runtimes can read the file
 ML_OPSET = 2  # of ai.onnx.ml: LabelEncoder, for categories that are strings
-TREES_OPSET = 3  # of ai.onnx.ml: the first whose trees have thresholds in float64
 _PREFIX = "monolip."
 
 
@@ -48,7 +47,6 @@ class Graph:
 
     Args:
         kind: element type of the layers: "float32" or "float64".
-        has_trees: whether what runs the graph knows ONNX's operator for trees; to_torch does not.
 
     Examples:
         >>> g = Graph("float64")
@@ -59,7 +57,6 @@ class Graph:
     """
 
     kind: str
-    has_trees: bool = True
     nodes: list[Node] = field(default_factory=list)
     constants: dict[str, NDArray[Any]] = field(default_factory=dict)
     inputs: list[Port] = field(default_factory=list)
@@ -141,7 +138,6 @@ class Graph:
             [protobuf.value_info(p.name, p.kind, ["rows", p.columns]) for p in group]
             for group in (self.inputs, self.outputs)
         ]
-        more = {TREES_OPSET if n.op == "TreeEnsembleRegressor" else ML_OPSET for n in self.nodes if n.domain}
-        opsets = {"": OPSET} | ({"ai.onnx.ml": max(more)} if more else {})
+        opsets = {"": OPSET} | ({"ai.onnx.ml": ML_OPSET} if any(n.domain for n in self.nodes) else {})
         body = protobuf.graph("monolip", nodes, tensors, *ports)
         return protobuf.model(body, opsets, metadata, ("monolip", __version__), text)

@@ -11,7 +11,7 @@ together, in groups of like numbers of knots, padded with infinity.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from monolip.fixed_point_map import FixedMap
 from monolip.input_columns import CategoryColumn, NumericColumn
 from monolip.piecewise_linear import PiecewiseLinear
 
-__all__ = ["Raw", "any_of", "model_columns", "pick", "raw_tensors"]
+__all__ = ["Raw", "any_of", "model_columns", "raw_tensors"]
 
 Column = NumericColumn | CategoryColumn | FixedNumeric | FixedCategory
 Map = PiecewiseLinear | FixedMap
@@ -42,14 +42,12 @@ class Raw:
         place: column of `numbers` for each column that is there, by name.
         texts: name of the tensor (rows, 1) of each column of strings, by name.
         refused: flags (rows, 1), true where a column without a rule for missing values is missing.
-        codes: name of the tensor (rows,) of codes of each category that `model_columns` has met, by name.
     """
 
     numbers: str | None
     place: dict[str, int]
     texts: dict[str, str]
     refused: list[str]
-    codes: dict[str, str] = field(default_factory=dict)
 
 
 def raw_tensors(graph: Graph, columns: Sequence[Column], kind: str) -> Raw:
@@ -78,8 +76,8 @@ def model_columns(graph: Graph, columns: Sequence[Column], raw: Raw) -> str:
     for c, first in zip(columns, starts, strict=False):
         if isinstance(c, CategoryColumn | FixedCategory):
             text = raw.texts.get(c.name)
-            block, raw.codes[c.name] = lookup(graph, c, text or pick(graph, raw, [c.name]))
-            blocks.append(block)
+            given = text or _pick(graph, raw, [c.name])
+            blocks.append(lookup(graph, c, given))
             places += list(range(first, first + c.n_model))
     joined = blocks[0] if len(blocks) == 1 else graph.add("Concat", *blocks, axis=1)
     order = np.argsort(places)
@@ -91,7 +89,7 @@ def _wide(graph: Graph, x: str, kind: str) -> str:
     return x if kind == "float64" else graph.cast(x, "float64")
 
 
-def pick(graph: Graph, raw: Raw, names: Sequence[str]) -> str:
+def _pick(graph: Graph, raw: Raw, names: Sequence[str]) -> str:
     """The columns of these names, in this order, repeated where a name is."""
     places = [raw.place[name] for name in names]
     assert raw.numbers is not None
@@ -104,7 +102,7 @@ def _numbers(graph: Graph, columns: Sequence[Any], raw: Raw) -> str:
     names = [c.name for c in columns for _ in range(c.n_model)]
     maps: list[Map] = [phi for c in columns for phi in _maps(c)]
     missing = [v for c in columns for v in (c.missing or (0.0,) * c.n_model)]
-    x = pick(graph, raw, [c.name for c in columns])
+    x = _pick(graph, raw, [c.name for c in columns])
     absent = graph.add("IsNaN", x)
     x = graph.add("Where", absent, _f64(graph, 0.0), x)
     strict = [k for k, c in enumerate(columns) if c.missing is None]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from monolip.errors import InputError, PrecisionError
-from monolip.export.onnx_forest import with_forest
 from monolip.export.onnx_graph import Graph
 from monolip.export.onnx_inputs import any_of, model_columns, raw_tensors
 from monolip.export.onnx_layers import Layers
@@ -24,18 +23,13 @@ from monolip.frozen import FrozenNetwork
 __all__ = ["fixed_graph", "float_graph", "graph_of", "promises_bits"]
 
 
-def graph_of(
-    network: Network, arithmetic: str, *, in_order: bool = False, predictions: bool = False, has_trees: bool = True
-) -> Graph:
-    """The graph of a network that `network_for` gave for this arithmetic; what to_onnx and to_torch share.
-
-    has_trees: see Graph.
-    """
+def graph_of(network: Network, arithmetic: str, *, in_order: bool = False, predictions: bool = False) -> Graph:
+    """The graph of a network that `network_for` gave for this arithmetic; what to_onnx and to_torch share."""
     if isinstance(network, FixedPointNetwork):
         if in_order:
             raise InputError("in_order is about floats: integers are exact anyhow; got fixed-point; leave it out.")
-        return fixed_graph(Graph("float64", has_trees), network, predict=predictions)
-    return float_graph(Graph(arithmetic, has_trees), network, in_order=in_order, predict=predictions)
+        return fixed_graph(network, predict=predictions)
+    return float_graph(network, arithmetic, in_order=in_order, predict=predictions)
 
 
 def promises_bits(network: Network, in_order: bool) -> bool:
@@ -43,18 +37,17 @@ def promises_bits(network: Network, in_order: bool) -> bool:
     return network.free is None if isinstance(network, FixedPointNetwork) else in_order and is_ordered(network)
 
 
-def float_graph(g: Graph, network: FrozenNetwork, *, in_order: bool = False, predict: bool = False) -> Graph:
-    """The graph of a FrozenNetwork whose weights are exact in the type of its layers, "float32" or "float64".
+def float_graph(network: FrozenNetwork, kind: str, *, in_order: bool = False, predict: bool = False) -> Graph:
+    """The graph of a FrozenNetwork whose weights are exact in `kind`, "float32" or "float64".
 
     Args:
-        g: empty, and then that graph.
         in_order: sums in the order of `FrozenNetwork.evaluate`, one product and one addition at a time.
         predict: one more output, the prediction or the class probabilities.
     """
-    kind, inputs = g.kind, network.inputs
-    if inputs is not None:
-        raw = raw_tensors(g, inputs.columns, kind)
-        x, refused = with_forest(g, model_columns(g, inputs.columns, raw), inputs, raw), raw.refused
+    g = Graph(kind)
+    if network.inputs is not None:
+        raw = raw_tensors(g, network.inputs.columns, kind)
+        x, refused = model_columns(g, network.inputs.columns, raw), raw.refused
         x = x if kind == "float64" else g.cast(x, kind)
     else:
         given = g.input("X", kind, network.n_features + network.n_free_features)
@@ -78,18 +71,15 @@ def float_graph(g: Graph, network: FrozenNetwork, *, in_order: bool = False, pre
     return g
 
 
-def fixed_graph(g: Graph, network: FixedPointNetwork, *, predict: bool = False) -> Graph:
-    """The graph of a FixedPointNetwork: integers carried by float64, the same bits as its `evaluate` and `predict`.
-
-    g: empty, of float64, and then that graph.
-    """
+def fixed_graph(network: FixedPointNetwork, *, predict: bool = False) -> Graph:
+    """The graph of a FixedPointNetwork: integers carried by float64, the same bits as its `evaluate` and `predict`."""
     if "float64" not in network.carriers:
         raise PrecisionError(
             f"float64 must hold every sum; this network's reach {network.reach}; compile it with preset='wide'."
         )
-    free = network.free
+    g, free = Graph("float64"), network.free
     raw = raw_tensors(g, (*network.inputs.columns, *(free.inputs.columns if free else ())), "float64")
-    x = with_forest(g, model_columns(g, network.inputs.columns, raw), network.inputs, raw)
+    x = model_columns(g, network.inputs.columns, raw)
     if free is not None:
         h = _free_branch(Layers(g, True), free.branch, model_columns(g, free.inputs.columns, raw), raw.refused)
         most = np.array(free.limits, dtype=np.float64)[None]

@@ -29,16 +29,6 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-def _varints(values: NDArray[np.int64]) -> bytes:
-    """Numbers >= 0, one after the other: what _varint gives of each, for millions of them."""
-    places = np.arange(0, max(7, int(values.max()).bit_length()), 7)
-    parts = values[:, None] >> places
-    used = (parts > 0) | (places == 0)
-    goes_on = np.roll(used, -1, axis=1) & (places < places[-1])
-    packed: NDArray[np.uint8] = (parts & 0x7F | goes_on.astype(np.int64) << 7)[used].astype(np.uint8)
-    return packed.tobytes()
-
-
 def _whole(field: int, value: int) -> bytes:
     return _varint(field << 3) + _varint(value)
 
@@ -60,20 +50,15 @@ def tensor(name: str, array: NDArray[Any]) -> bytes:
 
 
 def attribute(name: str, value: Any) -> bytes:
-    """AttributeProto of an int, of a sequence of ints or of strings; of an array: integers >= 0, or a tensor.
+    """AttributeProto of an int, or of a sequence of ints or of strings.
 
     >>> attribute("axis", 1).hex()
     '0a04617869731801a00102'
     """
     if isinstance(value, int):
         return _bytes(1, name) + _whole(3, value) + _whole(20, 2)
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return _bytes(1, name) + _bytes(5, tensor(name, value)) + _whole(20, 4)
-    if isinstance(value, np.ndarray):  # packed: without a key for each, which every reader knows too
-        return _bytes(1, name) + _bytes(8, _varints(value)) + _whole(20, 7)
     if all(isinstance(item, str) for item in value):
-        known = {item: _bytes(9, item) for item in set(value)}
-        return _bytes(1, name) + b"".join(known[item] for item in value) + _whole(20, 8)
+        return _bytes(1, name) + _each(9, value) + _whole(20, 8)
     return _bytes(1, name) + b"".join(_whole(8, int(item)) for item in value) + _whole(20, 7)
 
 

@@ -3,8 +3,7 @@ r"""ParityReport: the artefact itself, run and compared with Python, and scanned
     max difference    max |artefact(x) - reference(x)|      0 where both promise the same bits
     drops             pairs x < x' in one feature with a certified direction whose outputs are in the wrong order
 
-Inputs are random, at boundaries (knots, thresholds of a forest, and their neighbours), and extreme (infinities,
-denormals, the largest floats).
+Inputs are random, at boundaries (knots and their neighbours), and extreme (infinities, denormals, the largest floats).
 """
 
 from __future__ import annotations

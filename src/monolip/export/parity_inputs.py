@@ -1,4 +1,4 @@
-"""Inputs that find what random ones miss: knots, thresholds, their neighbours, infinities, denormals, largest floats.
+"""Inputs that find what random ones miss: knots and their neighbours, infinities, denormals, the largest floats.
 
 Raw rows are float64, one number per raw column; a category is its code: 0 .. n - 1, n for unseen, n + 1 for missing.
 """
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from monolip.certify.certificate import Certificate
 from monolip.fixed_point import FixedPointNetwork
 from monolip.fixed_point_columns import FixedCategory
-from monolip.free_forest import FreeForest
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
 
@@ -23,7 +22,6 @@ __all__ = [
     "Network",
     "columns_from_codes",
     "directions_of",
-    "forest_of",
     "invalid_rows",
     "n_raw_of",
     "parity_inputs",
@@ -45,11 +43,6 @@ def raw_columns_of(network: Network) -> list[Any]:
         return []
     free = network.free.inputs.columns if isinstance(network, FixedPointNetwork) and network.free else ()
     return [*network.inputs.columns, *free]
-
-
-def forest_of(network: Network) -> FreeForest | None:
-    """The forest over some of the raw columns, whose sum is the last model column; mostly there is none."""
-    return None if network.inputs is None else network.inputs.forest
 
 
 def n_raw_of(network: Network) -> int:
@@ -134,20 +127,9 @@ def _values(network: Network, i: int, kind: str, rows: int, rng: np.random.Gener
     if isinstance(column, CategoryColumn | FixedCategory):
         return rng.integers(0, len(column.categories) + 2, rows).astype(np.float64)
     x = _numbers(np.unique(np.concatenate([phi.knots for phi in column.maps])), kind, rows, rng)
-    asked = _thresholds(network, i)
-    if asked.size:  # as many rows as for its maps
-        x = np.where(rng.random(rows) < 0.5, _numbers(asked, kind, rows, rng), x)
     if column.missing is not None:
         x[rng.random(rows) < 0.1] = np.nan
     return x
-
-
-def _thresholds(network: Network, i: int) -> FloatArray:
-    """What a forest compares raw column i with, sorted; empty where none reads it."""
-    forest = forest_of(network)
-    if forest is None or i not in forest.reads:
-        return np.zeros(0)
-    return np.unique(forest.thresholds[forest.features == forest.reads.index(i)])
 
 
 def _numbers(knots: FloatArray, kind: str, rows: int, rng: np.random.Generator) -> FloatArray:

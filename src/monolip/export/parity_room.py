@@ -10,7 +10,6 @@ constant or NaN exceeds it on ordinary rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from monolip.convex import ConvexForm
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
-from monolip.input_transform import InputTransform
 from monolip.paper_form import PaperForm, Sort
 
 __all__ = ["absolute_terms", "rounding_room"]
@@ -43,8 +41,6 @@ def rounding_room(
     if isinstance(network, FixedPointNetwork):
         return np.broadcast_to(_integer_room(network), (len(columns[0]), network.n_outputs))
     model = np.stack(columns, axis=1) if network.inputs is None else network.inputs.evaluate(columns)
-    if network.inputs is not None and network.inputs.forest is not None:
-        model[:, -1] = _leaf_sizes(network.inputs, columns)
     with np.errstate(over="ignore"):  # an infinite sum has infinite rounding
         scale = _float_scale(network, np.abs(model)) + extra
     if arithmetic == "float32" and network.free_branch is not None:  # clamped elsewhere than its float64 reference
@@ -63,14 +59,6 @@ def absolute_terms(
         if k < len(group_sizes) and group_sizes[k] > 1:
             z = np.repeat(z.reshape(len(z), -1, group_sizes[k]).max(axis=2), group_sizes[k], axis=1)
     return z
-
-
-def _leaf_sizes(inputs: InputTransform, columns: list[Any]) -> FloatArray:
-    """Sums of the absolute values of leaves, (n,): they may cancel, and an artefact may add them in another order."""
-    forest = inputs.forest
-    assert forest is not None, "asked before"
-    sizes = replace(forest, values=np.abs(forest.values))
-    return np.asarray(sizes.evaluate(forest.numbers(inputs.columns, columns)))
 
 
 def _float_scale(network: FrozenNetwork, rows: FloatArray) -> FloatArray:
@@ -99,8 +87,7 @@ def _terms(network: FrozenNetwork) -> int:
     forms = [trunk.form for member in network.members for trunk in member]
     longest = max(sum(w.shape[1] + 1 for w in form.weights) for form in forms)
     branch = () if network.free_branch is None else network.free_branch.weights
-    trees = 0 if network.inputs is None or network.inputs.forest is None else len(network.inputs.forest.roots)
-    return int(longest) + len(network.members) + sum(int(w.shape[1]) + 1 for w in branch) + trees
+    return int(longest) + len(network.members) + sum(int(w.shape[1]) + 1 for w in branch)
 
 
 def _integer_room(network: FixedPointNetwork) -> FloatArray:

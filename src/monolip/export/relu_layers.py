@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from monolip.convex import ConvexForm
 from monolip.errors import FreezeError
-from monolip.export.folding import refuse_forest
 from monolip.export.onnx_layers import comparators
 from monolip.frozen import FrozenNetwork, Trunk
 from monolip.input_columns import NumericColumn
@@ -26,7 +25,6 @@ Layer = tuple[FloatArray, FloatArray]
 
 def relu_inputs(network: FrozenNetwork) -> tuple[list[Layer], Layer]:
     """Layers (none or one) of the input transform, and the reading of model columns from its units."""
-    refuse_forest(network, "a ReLU network")
     if network.free_branch is not None:
         raise FreezeError("ReLU lowering has no free branch; got one; export ONNX, or the branch on its own.")
     if network.inputs is None:

@@ -80,7 +80,7 @@ def torch_module(
 ) -> Any:
     """An nn.Module: forward(X), X (rows, n_features) raw numbers -> score (rows, n_outputs), or (score, prediction)."""
     network = network_for(model, arithmetic, preset, input_ranges)
-    graph = graph_of(network, arithmetic, in_order=in_order, predictions=predictions, has_trees=False)
+    graph = graph_of(network, arithmetic, in_order=in_order, predictions=predictions)
     if any(port.kind == "string" for port in graph.inputs):
         raise FreezeError("torch has no strings; got categories that are strings; fit with numbers, or export ONNX.")
     return _module(graph)
@@ -158,7 +158,6 @@ def _operations(torch: Any) -> dict[str, Callable[..., Any]]:
         "Clip": plain(lambda x, low, high: torch.minimum(torch.maximum(x, low), high)),
         "Concat": lambda node, known, *parts: torch.cat(parts, dim=1),
         "Gather": gather,
-        "GatherElements": lambda node, known, x, at: x.gather(node.attributes["axis"], at),
         "Split": lambda node, known, x, sizes: torch.split(x, known, dim=node.attributes["axis"]),
         "Unsqueeze": lambda node, known, x, axes: x.unsqueeze(known[0]),
         "Squeeze": lambda node, known, x, axes: x.squeeze(known[0]),

@@ -12,14 +12,12 @@ from monolip.estimators._prediction import Predictor
 from monolip.estimators._tables import RawColumn, RawTable
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn, NumericColumn
-from monolip.input_transform import InputTransform
 
-__all__ = ["Shape", "has_own_missing", "seen_values", "shape_of", "typical_row"]
+__all__ = ["Shape", "seen_values", "shape_of", "typical_row"]
 
 FloatArray = NDArray[np.float64]
 MAX_CATEGORIES = 30
 _GRID = 120
-MOST_JUMPS = 200  # of a forest along one feature; of more, some that are spread evenly among them
 
 
 @dataclass(frozen=True)
@@ -49,45 +47,20 @@ def shape_of(
     column = network.inputs.columns[j]
     if isinstance(column, CategoryColumn):
         points, apex, is_curve = np.array(column.categories[:MAX_CATEGORIES], dtype=object), 0, False
-        has_state, gone = has_own_missing(network.inputs, j), np.array([None], dtype=object)
+        has_state, gone = not np.array_equal(column.table[-1], column.table[-2]), np.array([None], dtype=object)
     else:
         seen = seen_values(network, table, j, column)
         if span is not None and len(seen) == 3:
             seen = span[0], min(max(seen[1], span[0]), span[1]), span[1]
-        is_curve, has_state, gone = len(seen) == 3, has_own_missing(network.inputs, j), np.array([np.nan])
+        is_curve, has_state, gone = len(seen) == 3, column.present is not None, np.array([np.nan])
         points, apex = np.array(seen), 0
         if is_curve:
-            knots = np.concatenate([network.inputs.pieces_of(j)[0], _jumps(network.inputs, table, j, seen)])
+            knots = network.inputs.pieces_of(j)[0]
             inside = knots[(knots > seen[0]) & (knots < seen[2])]
             points = np.unique(np.concatenate([np.linspace(seen[0], seen[2], _GRID), inside, [seen[1]]]))
             apex = int(np.searchsorted(points, seen[1]))
     missing = _curves(network, table, j, gone, output)[:, 0] if has_state else None
     return Shape(points, is_curve, _curves(network, table, j, points, output), apex, missing)
-
-
-def has_own_missing(inputs: InputTransform, j: int) -> bool:
-    """Whether a missing value of raw column j means something else than a known one, or than an unseen label."""
-    column, forest = inputs.columns[j], inputs.forest
-    if not isinstance(column, CategoryColumn):
-        return column.present is not None
-    apart = j in inputs.free and forest is not None and len(set(forest.stands[forest.reads.index(j)])) > 1
-    return apart or not np.array_equal(column.table[-1], column.table[-2])  # missing comes last, unseen before it
-
-
-def _jumps(inputs: InputTransform, table: RawTable, j: int, seen: tuple[float, ...]) -> FloatArray:
-    """Where a forest jumps along numeric feature j, and the number before each: a curve through both is upright."""
-    if inputs.forest is None or j not in inputs.free:
-        return np.zeros(0)
-    values = [
-        column.labels if isinstance(own, CategoryColumn) else column.values
-        for own, column in zip(inputs.columns, table.columns, strict=True)
-    ]
-    one = inputs.forest.numbers(inputs.columns, values)[0] if table.n_rows == 1 else None
-    cuts = inputs.forest.jumps(inputs.free.index(j), one)
-    cuts = cuts[(cuts > seen[0]) & (cuts <= seen[-1])]
-    if len(cuts) > MOST_JUMPS:
-        cuts = cuts[np.linspace(0, len(cuts) - 1, MOST_JUMPS).astype(np.int64)]
-    return np.concatenate([cuts, np.nextafter(cuts, -np.inf)])
 
 
 def typical_row(network: FrozenNetwork) -> RawTable:

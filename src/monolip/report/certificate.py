@@ -24,8 +24,8 @@ def plot_certificate(model: Any, *, axis: Any = None, max_rows: int = MAX_ROWS) 
     """One bar a feature (and output): the slopes it provably has, times the range its training data had.
 
     Raw units differ too much to share an axis, so a bar is what the feature can do along its whole training range; the
-    interval in raw units is written beside it. A feature without a range is drawn per unit. Features without slopes
-    (categories, and what a forest reads) show their direction in words.
+    interval in raw units is written beside it. A feature without a range is drawn per unit. Categories, which
+    have no slopes, show their direction in words.
 
     Args:
         model: a Certificate, a fitted estimator, a FrozenNetwork or a FixedPointNetwork.
@@ -38,16 +38,12 @@ def plot_certificate(model: Any, *, axis: Any = None, max_rows: int = MAX_ROWS) 
     axis = one_axis(axis, 7.0, 1.1 + 0.34 * len(claims))
     seen: set[str] = set()
     sizes: list[float] = []
-    jumping = certificate.forest_features
     for place, claim in enumerate(claims):
         word = claim.promise
         label = None if word in seen else _WORDS.get(word, word)
         seen.add(word)
         if claim.lower is None or claim.upper is None:
-            if claim.feature in jumping:  # nothing bounds how far it jumps: a line across, not a point
-                axis.axhline(place, color=_COLORS[word], linestyle=":", linewidth=1.2, label=label)
-            else:
-                axis.plot([0.0], [place], "D", color=_COLORS[word], markersize=5, label=label)
+            axis.plot([0.0], [place], "D", color=_COLORS[word], markersize=5, label=label)
             continue
         width = ranges.get(claim.feature, 1.0)
         low, high = claim.lower * width, claim.upper * width
@@ -58,7 +54,7 @@ def plot_certificate(model: Any, *, axis: Any = None, max_rows: int = MAX_ROWS) 
     axis.set_ylim(len(claims) - 0.4, -0.6)  # the first feature on top
     axis.set_yticks(range(len(claims)), [_name(claim) for claim in claims])
     twin = axis.secondary_yaxis("right")
-    twin.set_yticks(range(len(claims)), [_interval(claim, claim.feature in jumping) for claim in claims])
+    twin.set_yticks(range(len(claims)), [_interval(claim) for claim in claims])
     twin.spines["right"].set_visible(False)
     twin.tick_params(length=0)
     axis.grid(axis="y", visible=False)
@@ -102,7 +98,7 @@ def _name(claim: Claim) -> str:
     return f"{feature}, {plain(claim.output, 20)}" if claim.output else feature
 
 
-def _interval(claim: Claim, jumps: bool) -> str:
+def _interval(claim: Claim) -> str:
     if claim.lower is None or claim.upper is None:
-        return f"{claim.promise} (trees)" if jumps else claim.promise
+        return claim.promise
     return interval_text(claim.lower, claim.upper)

@@ -28,8 +28,7 @@ OURS = "monolip"
 class Comparison:
     """scores: {model: {metric: (folds,)}}. seconds: {model: (folds,)}, of fits. missing: {model: how to install it}.
 
-    constrained: whether trees had the same directions (with more than two classes they cannot name a class). forests:
-    folds in which monolip added trees beside the network.
+    constrained: whether trees had the same directions (with more than two classes they cannot name a class).
     """
 
     scores: dict[str, dict[str, NDArray[np.float64]]]
@@ -37,7 +36,6 @@ class Comparison:
     missing: dict[str, str]
     constrained: bool
     n_rows: int
-    forests: int = 0
 
     def mean(self, model: str, metric: str) -> tuple[float, float]:
         """Mean over folds and its standard error."""
@@ -89,14 +87,12 @@ def compare(
     options = {**(parameters or {}), "monotonic_cst": monotonic_cst, "random_state": seed, "n_jobs": n_threads}
     scores: dict[str, dict[str, list[float]]] = {name: {} for name in names}
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    forests = 0
     for done, ((number, (train, test)), name) in enumerate(product(enumerate(folds), names)):
         if on_progress is not None:
             on_progress(done, len(folds) * len(names), f"fold {number + 1}, {name}")
         begun = time.perf_counter()
         if name == OURS:
-            found, has_forest = _ours(frame, y, train, test, weight, groups, classification, options)
-            forests += has_forest
+            found = _ours(frame, y, train, test, weight, groups, classification, options)
         else:
             lesson = Lesson(matrix, train, target[train], weight, len(labels or ()), seed, n_threads, groups)
             found = _peer(name, lesson, test)
@@ -106,7 +102,7 @@ def compare(
             scores[name].setdefault(metric, []).append(value)
     arrays = {name: {metric: np.array(values) for metric, values in of.items()} for name, of in scores.items()}
     times = {name: np.array(values) for name, values in seconds.items()}
-    return Comparison(arrays, times, absent, labels is None or len(labels) == 2, len(target), forests)
+    return Comparison(arrays, times, absent, labels is None or len(labels) == 2, len(target))
 
 
 def _contestants(models: Sequence[str] | None, groups: bool) -> tuple[list[str], dict[str, str]]:
@@ -163,8 +159,8 @@ def _second_class(monotonic_cst: Mapping[str, Any] | None, labels: list[Any] | N
 
 def _ours(
     frame: Any, y: Any, train: Any, test: Any, weight: Any, groups: Any, classification: bool, options: dict[str, Any]
-) -> tuple[NDArray[Any], bool]:
-    """What it predicts, and whether it has a forest."""
+) -> NDArray[Any]:
+    """What it predicts."""
     from monolip.estimators import MonotonicClassifier, MonotonicRegressor
 
     own = {name: of[train] for name, of in (("sample_weight", weight), ("groups", groups)) if of is not None}
@@ -172,8 +168,7 @@ def _ours(
     model: Any = kind(**options)
     model.fit(frame[train.tolist()].to_native(), np.asarray(y)[train], **own)
     rows = frame[test.tolist()].to_native()
-    found = np.asarray(model.predict_proba(rows) if classification else model.predict(rows))
-    return found, bool(model.tree_features_)
+    return np.asarray(model.predict_proba(rows) if classification else model.predict(rows))
 
 
 def _peer(name: str, lesson: Lesson, test: Any) -> NDArray[Any]:

@@ -24,8 +24,7 @@ FloatArray = NDArray[np.float64]
 @dataclass(frozen=True)
 class Change:
     """One feature alone. at_least: it must move by more than this (proved; inf: no value of it is enough; None: a
-    category, or a feature that a forest reads, of which no distance is proved). to: a value that was found to be
-    enough, None: none was found among those seen in training.
+    category, of which nothing is proved). to: a value that was found to be enough, None: none seen in training is.
     """
 
     feature: str
@@ -42,10 +41,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Together:
-    """Several numeric features at once; sizes are sums of |change| / scale. at_least is proved, changes were found.
-
-    scale: of those that may move; categories, and what a forest reads, stay as they are.
-    """
+    """Several numeric features at once; sizes are sums of |change| / scale. at_least is proved, changes were found."""
 
     at_least: float
     changes: dict[str, tuple[float, float]] | None
@@ -68,10 +64,8 @@ def changes_of(
             found += [Change(name, row[name], "other", None, label) for label in enough if label != row[name]]
             continue
         for side, sign in (("up", 1), ("down", -1)):
-            bound: float | None = radii.get((name, sign), 0.0)
-            if name in score.jumping:  # no slope says how far; a direction says that one side is useless
-                bound = np.inf if score.is_useless(name, sign * goal.sign) else None
-            to = None if bound == np.inf else nearest_value(score, row, name, sign, goal, name in whole)
+            bound = radii.get((name, sign), 0.0)
+            to = None if np.isinf(bound) else nearest_value(score, row, name, sign, goal, name in whole)
             found.append(Change(name, row[name], side, bound, to))
     return tuple(sorted(found, key=_order))
 
@@ -80,7 +74,7 @@ def together_of(
     score: Score, row: dict[str, Any], goal: Goal, immutable: Collection[str], whole: Collection[str],
     scale: Mapping[str, float],
 ) -> Together | None:  # fmt: skip
-    """None where no numeric feature may change; those that a forest reads are not among them."""
+    """None where no numeric feature may change."""
     free = [f.name for f in movable_features(score.network)]
     sizes = {n: float(scale.get(n, 0.0)) if n not in immutable and not is_missing(row[n]) else 0.0 for n in free}
     moving = {name: size for name, size in sizes.items() if size > 0}

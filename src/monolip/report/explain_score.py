@@ -15,7 +15,6 @@ from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._tables import RawColumn, RawTable
 from monolip.frozen import FrozenNetwork
-from monolip.frozen_ends import promise_beside_trees
 from monolip.input_columns import CategoryColumn, is_missing
 
 __all__ = ["Row", "Score", "plain_row", "same_value"]
@@ -93,21 +92,6 @@ class Score:
         assert self.network.inputs is not None
         return self.network.inputs.names
 
-    @property
-    def jumping(self) -> tuple[str, ...]:
-        """Features that a forest reads: their score jumps, and no slope bounds it."""
-        assert self.network.inputs is not None
-        return tuple(self.names[j] for j in self.network.inputs.free)
-
-    def is_useless(self, name: str, way: int) -> bool:
-        """Whether a feature that a forest reads provably cannot move the score this way, because it has a direction.
-
-        way: +1 for a score that is to go where the feature goes, -1 for one that is to go against it.
-        """
-        word = promise_beside_trees(self.network, self.names.index(name))
-        helps = {"increasing": (self.sign,), "decreasing": (-self.sign,), "flat": ()}
-        return way not in helps.get(word, (1, -1))
-
     def column(self, name: str, values: list[Any]) -> NDArray[Any]:
         """Raw values of one column as the network takes them."""
         if self.is_category(name):
@@ -143,7 +127,7 @@ class Score:
         return float(prediction)
 
     def slopes(self, name: str) -> tuple[float, float]:
-        """Certified bounds of the score's slope in a numeric feature that no forest reads, in raw units."""
+        """Certified bounds of the score's slope in a numeric feature, in raw units."""
         raw = self.network.raw_slopes
         at = (raw.feature_names or ()).index(name)
         own = raw.for_output(self.output)

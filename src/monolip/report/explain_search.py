@@ -19,7 +19,6 @@ FloatArray = NDArray[np.float64]
 N_VALUES = 65
 BISECTIONS = 40
 N_STEPS = 100
-MOST_JUMPS = 4096  # of a forest, to one side: the nearest ones
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,8 @@ def values_of(score: Score, name: str, whole: Collection[str]) -> list[Any]:
 def nearest_value(score: Score, row: dict[str, Any], name: str, side: int, goal: Goal, whole: bool) -> float | None:
     """The first value to one side at which the goal is reached, made as near as bisection gets it."""
     x = float(row[name])
-    seen = values_of(score, name, {name} if whole else ())
-    values = [v for v in {*seen, *_jumps(score, row, name, side, whole)} if side * v > side * x]
-    values = sorted((v for v in values if seen[0] <= v <= seen[-1]), key=lambda v: side * v)
+    values = [v for v in values_of(score, name, {name} if whole else ()) if side * v > side * x]
+    values.sort(key=lambda v: side * v)
     if not values:
         return None
     enough = goal.reached(_along(score, row, name, np.array(values)))
@@ -62,19 +60,6 @@ def nearest_value(score: Score, row: dict[str, Any], name: str, side: int, goal:
     first = int(enough.argmax())
     found = _closer(score, row, name, x if first == 0 else values[first - 1], values[first], goal, whole)
     return _readable(score, row, name, x, found, goal)
-
-
-def _jumps(score: Score, row: dict[str, Any], name: str, side: int, whole: bool) -> list[float]:
-    """Where a forest jumps along the feature, the others as in the row: from each up to the next it says the same."""
-    inputs = score.network.inputs
-    assert inputs is not None
-    if name not in score.jumping or inputs.forest is None:
-        return []
-    numbers = inputs.forest.numbers(inputs.columns, [score.column(other, [row[other]]) for other in score.names])[0]
-    cuts = inputs.forest.jumps(inputs.free.index(score.names.index(name)), numbers)
-    cuts = np.unique(np.ceil(cuts)) if whole else cuts
-    x = float(row[name])
-    return list((cuts[cuts > x][:MOST_JUMPS] if side > 0 else cuts[cuts < x][-MOST_JUMPS:]).tolist())
 
 
 def search_together(

@@ -33,8 +33,7 @@ class Reason:
 class Explanation:
     """reasons: largest effect first; they add up to score - reference_score. goal: the score asked about, or None.
 
-    prediction, reference_prediction: the scores as predictions (regression) or as the probability of `label`. jumping:
-    features that a forest reads; how far they would have to move is not proved.
+    prediction, reference_prediction: the scores as predictions (regression) or as the probability of `label`.
     """
 
     score: float
@@ -49,7 +48,6 @@ class Explanation:
     goal_prediction: float | None = None
     changes: tuple[Change, ...] = ()
     together: Together | None = None
-    jumping: tuple[str, ...] = ()
 
     @property
     def remainder(self) -> float:
@@ -66,9 +64,7 @@ def explain(
 
     Effects are Shapley values of exchanging the reference's values for the row's, exact for up to 12 features that
     differ (all mixed rows are scored), else the mean of 512 orders with a standard error; they add up to the difference
-    of scores either way. Changes: `at_least` is proved from certified slopes; `to` was found by search and scored. What
-    a forest reads jumps: the search tries its jumps, and nothing is proved but that a feature with a direction cannot
-    help by going the other way.
+    of scores either way. Changes: `at_least` is proved from certified slopes; `to` was found by search and scored.
 
     Args:
         model: a fitted estimator. row, reference: {feature: value}, None for missing.
@@ -100,13 +96,13 @@ def explain(
     reasons.sort(key=lambda reason: -abs(reason.effect))
     k = sum(not same_value(own[name], other[name]) for name in score.names)
     how = "Shapley values, all orders" if k <= EXACT_UP_TO else "Shapley values, 512 orders sampled"
-    facts: dict[str, Any] = {"jumping": score.jumping}
+    facts: dict[str, Any] = {}
     if goal is not None:
         wanted = score.score_for(goal)
         sign = -1 if here > wanted else 1
         aim = Goal(wanted, sign, abs(wanted - here))
         sizes = _scale(score) if scale is None else scale
-        facts |= {"goal": wanted, "goal_prediction": goal, "changes": changes_of(score, own, aim, immutable, whole)}
+        facts = {"goal": wanted, "goal_prediction": goal, "changes": changes_of(score, own, aim, immutable, whole)}
         facts["together"] = together_of(score, own, aim, immutable, whole, sizes)
     predictions = score.prediction(here), score.prediction(there)
     return Explanation(here, there, *predictions, score.label, score.unit, tuple(reasons), how, **facts)

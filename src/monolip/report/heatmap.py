@@ -24,8 +24,6 @@ def plot_heatmap(
 ) -> Any:
     """The mean of f over two features, where training data was; the others as in X, or at a typical row.
 
-    A cell shows f at its middle: a feature that a forest reads may jump inside it; `plot_shapes` draws its jumps.
-
     Args:
         model: a fitted MonotonicRegressor or MonotonicClassifier, or a FrozenNetwork that takes raw columns.
         features: two names: along x, and along y.

@@ -62,11 +62,8 @@ def baselines_of(subject: Subject, names: Any) -> list[Contender]:
         raise InputError(f"baselines are some of {', '.join(KNOWN)}; got {unknown[0]!r}; correct it, or pass ().")
     found = []
     if "unconstrained" in wanted and _is_constrained(subject.model):
-        free: dict[str, Any] = {"monotonic_cst": None, "slopes": None, "max_slope": None}
+        free = {"monotonic_cst": None, "slopes": None, "max_slope": None}
         words = "the same network, no direction or slope asked for"
-        if subject.jumping:  # else it would have to do without: "auto" adds trees only beside directions
-            free["trees"] = True
-            words += "; trees may read every feature"
         found.append(Contender("unconstrained", words, lambda learn, ask: _refit(subject, free, learn, ask)))
     if "boosted" in wanted:
         kind = "LightGBM" if find_spec("lightgbm") else "HistGradientBoosting"
@@ -105,7 +102,6 @@ def _refit(subject: Subject, changes: Mapping[str, Any], learn: Rows, ask: Rows)
     classes: NDArray[Any] | None = subject.model.classes_ if subject.labels else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PromiseWarning)  # told when the model itself was fitted
-        warnings.filterwarnings("ignore", message=".*(forest|trees=)")  # likewise, or told of a part of the rows
         model.fit(learn.X, learn.y if classes is None else classes[learn.y])
     if classes is None:
         return np.asarray(model.predict(ask.X))

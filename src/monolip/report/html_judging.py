@@ -24,8 +24,6 @@ __all__ = ["Judged", "Judgement", "Plan", "judge"]
 FloatArray = NDArray[np.float64]
 _BARE = "(sample weights and offsets are not used)"  # whether the model had any is not known
 
-_TORN = ". Groups named in a fit are not known here: where rows belong together, trees look better than they are"
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -104,7 +102,6 @@ def judge(subject: Subject, plan: Plan) -> Judgement | None:
         return Judgement(rows, given.y, own, how, is_unseen=False)
     cross = f"by {len(parts)}-fold cross-validation on the {count} given: every model fitted again without the rows "
     cross += f"it is asked about, with its own settings {_BARE}"
-    cross += _TORN if subject.jumping else ""
     found = tuple(_judged(subject, r.name, r.words, given.y, _crossed(r, given, parts, subject)) for r in rivals)
     if plan.held_out:
         return Judgement(rows, given.y, own, _held_out_words(count), found, cross)

@@ -46,17 +46,8 @@ def summary_of(subject: Subject, headline: str, judgement: Judgement | None, ver
     members = len(subject.network.members)
     lead = (
         f"A network in convex form ({members} member{'s' if members > 1 else ''}) that predicts {what} from "
-        f"{len(subject.names)} features"
+        f"{len(subject.names)} features, with slopes that provably stay inside intervals."
     )
-    others = len(subject.names) - len(subject.jumping)
-    lead += ", with slopes that provably stay inside intervals." if others else "."
-    if subject.jumping:
-        directed = any(direction_of(subject, name) != "free" for name in subject.jumping)
-        read = f"{len(subject.jumping)} of them" if others else "all of them"
-        lead += (
-            f" Beside it stand {subject.n_trees} trees over {read}, "
-            f"{'which have a direction at most, and no slope bounds' if directed else 'of which nothing is promised'}."
-        )
     return tag("div", tag("h1", plain(headline)), tag("p", lead, class_="lead"), tag("ul", *items, class_="tiles"))
 
 
@@ -66,10 +57,9 @@ def page_of(subject: Subject, headline: str, data: Any, sections: Sequence[Html]
     scripts = [text[name] for name in ("scorer.js", "whatif.js", "page.js")]
     certificate = subject.certificate.to_json()
     if len(certificate) > MOST_BYTES:
-        other = "a model fitted with trees=False" if subject.jumping else "a smaller network"
         raise InputError(
             f"a certificate of at most {MOST_BYTES} bytes fits in a page; got {len(certificate)}; save it on its own, "
-            f"and report on {other}."
+            "and report on a smaller network."
         )
     shown = [(name, words) for name, words in _NAV.items() if any(f'id="{name}"' in part for part in sections)]
     return Template(text["page.html"]).substitute(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from monolip.certify.certificate import Claim
 from monolip.errors import CertificateError
 from monolip.estimators.slope_table import SlopeRow
-from monolip.report.html_subject import Subject, told_names
+from monolip.report.html_subject import Subject
 from monolip.report.html_text import DASH, Html, short_down, short_up, table, tag
 
 __all__ = [
@@ -106,7 +106,7 @@ def promises_section(subject: Subject, verdict: str) -> Html:
         "These hold for every possible input, whatever the other columns are, not only near the data. They were proved "
         f"of the stored numbers, {how}."
         if items
-        else "No direction was asked for and none was found in the weights. What is bounded is bounded as follows."
+        else "No direction was asked for and none was found in the weights. Slopes are bounded as follows."
     )
     return tag(
         "section",
@@ -114,7 +114,6 @@ def promises_section(subject: Subject, verdict: str) -> Html:
         tag("p", lead),
         tag("ul", *items, class_="promises") if items else "",
         _slope_table(subject),
-        _forest_note(subject),
         _certificate(subject, verdict),
         id="promises",
     )
@@ -139,37 +138,15 @@ def _slope_table(subject: Subject) -> Html:
     head += ["|change of P| per unit, at most"] if odds else []
     head += ["missing values"]
     rows = [_slope_row(subject, row, several, odds) for row in list(subject.slopes)[:MOST_ROWS]]
-    other = "a feature nobody asked anything of" + (", and that no tree reads," if subject.jumping else "")
     note = (
         "Promised is what was asked for before the fit: a direction, a bounded slope, or nothing (free). Certified is "
-        f"what was proved of the model that came out, which may be more: {other} has a slope that is bounded, too, and "
-        "may turn out to have a direction (in exact arithmetic, not bit for bit: it is then bounded by an interval "
-        "that begins or ends at 0, and not called increasing or decreasing). A certified slope holds for every pair of "
-        "inputs that differ in that number only; it is exact arithmetic."
+        "what was proved of the model that came out, which may be more: a feature nobody asked anything of has a slope "
+        "that is bounded, too, and may turn out to have a direction (in exact arithmetic, not bit for bit: it is then "
+        "bounded by an interval that begins or ends at 0, and not called increasing or decreasing). A certified slope "
+        "holds for every pair of inputs that differ in that number only; it is exact arithmetic."
     )
     words = f"What was promised and what is certified of {len(subject.names)} features"
     return tag("div", table(head, rows, words, numeric=len(head) - 2 - odds), tag("p", note, class_="note"))
-
-
-def _forest_note(subject: Subject) -> Html | str:
-    """Why some features have no slopes, and why that takes nothing from the others."""
-    if not subject.jumping:
-        return ""
-    directed = [name for name in subject.jumping if direction_of(subject, name) != "free"]
-    free = [name for name in subject.jumping if name not in directed]
-    words = f"Free (trees): {told_names(free)}. " if free else ""
-    these = "these features" if not directed else told_names(subject.jumping)
-    nothing = ", " if directed else ": nothing is promised of these features, "
-    words += (
-        f"{subject.n_trees} trees read {these} beside the network. They jump, so no slope bounds them{nothing}and "
-        "certified radii hold these features fixed (fit with trees=False for slopes and radii). "
-    )
-    if directed:
-        words += f"Every tree keeps the direction of {told_names(directed)}, which is certified like any other. "
-        words += f"Nothing is promised of {told_names(free)}. " if free else ""
-    if len(subject.jumping) < len(subject.names):
-        words += "They read no other feature, so what is certified of the others holds for network and trees together."
-    return tag("p", words, class_="note", id="forest-note")
 
 
 def _slope_row(subject: Subject, row: SlopeRow, several: bool, odds: bool) -> list[object]:

@@ -27,10 +27,7 @@ _SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 def spread_of(subject: Subject) -> dict[str, float]:
-    """Standard deviation of each numeric feature in the rows; without rows a quarter of the range in training.
-
-    Also of those that a forest reads: how far a change of theirs is, the live panel wants to know.
-    """
+    """Standard deviation of each numeric feature in the rows; without rows a quarter of the range in training."""
     assert subject.network.inputs is not None
     found = {}
     for j in subject.network.inputs.numeric:
@@ -48,12 +45,11 @@ def _deviation(values: FloatArray) -> float:
 
 
 def robustness_section(subject: Subject, n_rows: int, is_held_out: bool) -> Html:
-    spread = {name: size for name, size in spread_of(subject).items() if name not in subject.jumping}
+    spread = spread_of(subject)
     usable = any(value > 0 for value in spread.values())
     parts: list[Html] = []
     if not usable:
-        held = f" {_held_words(subject)}" if subject.jumping else ""
-        parts = [tag("p", f"No numeric feature can move, so there is no radius to speak of.{held}")]
+        parts = [tag("p", "No numeric feature can move, so there is no radius to speak of.")]
     elif not subject.labels:
         parts = [_movement(subject, spread)]
     elif subject.table is None:
@@ -61,14 +57,6 @@ def robustness_section(subject: Subject, n_rows: int, is_held_out: bool) -> Html
     else:
         parts = _certified(subject, spread, n_rows, is_held_out)
     return tag("section", tag("h2", "How robust it is"), *parts, id="robustness")
-
-
-def _held_words(subject: Subject) -> str:
-    """By name, why some features do not move."""
-    return (
-        "What trees read may jump however little it moves, and is taken as it is (fit with trees=False for radii): "
-        f"{subject.told_jumping}."
-    )
 
 
 def _certified(subject: Subject, spread: dict[str, float], n_rows: int, is_held_out: bool) -> list[Html]:
@@ -95,7 +83,6 @@ def _certified(subject: Subject, spread: dict[str, float], n_rows: int, is_held_
         words += " The model may have learned from these rows: where the curve begins is no measure of its accuracy."
     if found.held:
         words += f" Held fixed: {', '.join(plain(name, 40) for name in found.held[:12])}."
-    words += " What trees read may jump however little it moves." if subject.jumping else ""
     keys = legend(("ours", "proved row by row"), ("second", "from the slope table alone"), ("ideal", "nothing moved"))
     figure = tag("figure", tag("figcaption", what.capitalize()), _radius_chart(curves, right, what), keys)
     return [tag("p", words), tag("div", figure, _share_table(found, right, what), class_="charts")]
@@ -124,11 +111,9 @@ def _movement(subject: Subject, spread: dict[str, float]) -> Html:
     steep = {name: max(abs(c.lower or 0.0), abs(c.upper or 0.0)) for (name, _), c in subject.claims.items()}
     total = sum((Fraction(size) * Fraction(steep[name]) for name, size in spread.items()), Fraction(0))
     rows = [[f"± {short(r)}", f"± {short_up(round_up(Fraction(r) * total))}"] for r in _SHARES]
-    which = "numeric feature that no tree reads" if subject.jumping else "numeric feature"
     words = (
-        f"If every {which} is off by up to r standard deviations at the same time, the answer is off by at most this "
-        "much, for every possible row. It is the sum of the proved slopes, so it is safe and often far from tight."
+        "If every numeric feature is off by up to r standard deviations at the same time, the answer is off by at most "
+        "this much, for every possible row. It is the sum of the proved slopes, so it is safe and often far from tight."
     )
-    words += f" {_held_words(subject)}" if subject.jumping else ""
     head = ["standard deviations", f"change of {told_scale(subject)}, at most"]
     return tag("div", tag("p", words), table(head, rows, "How far the answer can move"))

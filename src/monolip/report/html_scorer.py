@@ -19,7 +19,7 @@ from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn
 from monolip.output_link import ordered_exp
 
-__all__ = ["at_jumps", "page_rows", "scorer_data"]
+__all__ = ["page_rows", "scorer_data"]
 
 _GRID, _LIMIT = 64, 708
 N_CHECKS = 24  # rows of each kind that the page scores when it opens, beside Python's answers
@@ -51,30 +51,13 @@ def _plain(value: float, is_category: bool) -> float | int | None:
 
 
 def _checks(network: FrozenNetwork) -> dict[str, Any]:
-    """Rows at random places, at knots and jumps and beside them, with f and the predictions as Python has them."""
+    """Rows at random places, at knots and beside them, with f and the predictions as Python has them."""
     rng = np.random.default_rng(0)
-    parts = [parity_inputs(network, kind, N_CHECKS, rng) for kind in ("random", "boundary")]
-    rows = np.concatenate([*parts, at_jumps(network, N_CHECKS, rng)])
+    rows = np.concatenate([parity_inputs(network, kind, N_CHECKS, rng) for kind in ("random", "boundary")])
     f = network.evaluate_raw(columns_from_codes(network, rows))
     assert network.link is not None
     predictions = np.asarray(network.link.apply(f)).reshape(len(f), -1)
     return {"rows": page_rows(network, rows), "f": f.tolist(), "predictions": predictions.tolist()}
-
-
-def at_jumps(network: FrozenNetwork, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """n rows whose numbers lie where the forest jumps, or right before; none without a forest."""
-    assert network.inputs is not None
-    forest = network.inputs.forest
-    if forest is None:
-        return np.zeros((0, network.inputs.n_raw))
-    rows = parity_inputs(network, "random", n, rng)
-    for k, i in enumerate(forest.reads):
-        cuts = forest.jumps(k)
-        if i in network.inputs.numeric and len(cuts):
-            chosen = rng.choice(cuts, n)
-            jumping = np.where(rng.random(n) < 0.5, chosen, np.nextafter(chosen, -np.inf))
-            rows[:, i] = np.where(np.isnan(rows[:, i]), np.nan, jumping)
-    return rows
 
 
 @cache

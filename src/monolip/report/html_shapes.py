@@ -49,21 +49,17 @@ def shapes_section(subject: Subject, importance: FloatArray, heatmaps: Html) -> 
     shown = order[:MOST_FEATURES].tolist()
     curves = [_curve(subject, j) for j in shown]
     several = sample_rows(subject).n_rows > 1
-    has_cones = any(name not in subject.jumping for name in subject.names)
     keys = legend(
         ("ours", "model, mean over rows" if several else "model, at a typical row"),
         *([("band", "middle half of the rows")] if several else []),
-        *([("cone", "where certified slopes allow it, from the median")] if has_cones else []),
+        ("cone", "where certified slopes allow it, from the median"),
         *([("density", "where the data is")] if several else []),
     )
     left = len(order) - len(shown)
     more = tag("p", f"The {left} features that matter least are not drawn.", class_="note") if left else ""
     of = f" of {subject.labels[focus_of(subject)]}" if subject.link == "softmax" else ""
     rest = "the others as they are in the rows" if several else "the others at a typical value"
-    words = f"Curves show {told_scale(subject)}{of} along one feature, {rest}."
-    words += " The curve cannot leave its cone." if has_cones else ""
-    if subject.jumping:
-        words += " What trees read jumps, and has no cone."
+    words = f"Curves show {told_scale(subject)}{of} along one feature, {rest}. The curve cannot leave its cone."
     return tag(
         "section",
         tag("h2", "What it learned"),
@@ -113,8 +109,7 @@ def _curve(subject: Subject, j: int) -> Html:
     low, high = _limits(shape)
     ends = (float(x[0]), float(x[-1])) if shape.is_curve else (-0.5, len(names or ()) - 0.5)
     direction = told_direction(subject, name, output)
-    jumps = name in subject.jumping
-    told = f"{name}, {direction}{' (trees)' if jumps else ''}" if direction != "free" or jumps else name
+    told = f"{name}, {direction}" if direction != "free" else name
     chart = Chart(f"Response curve of {told}", ends, (low, high), x_label=subject.with_unit(name),
                   y_label=told_scale(subject), x_names=names)  # fmt: skip
     if shape.is_curve:

@@ -24,7 +24,7 @@ from monolip.input_columns import NumericColumn
 from monolip.report._shape import seen_values
 from monolip.report.html_text import plain
 
-__all__ = ["Subject", "distinct_names", "network_of", "rows_of", "subject_of", "targets_of", "told_names"]
+__all__ = ["Subject", "distinct_names", "network_of", "rows_of", "subject_of", "targets_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -72,22 +72,6 @@ class Subject:
         if self.link == "logit":
             return f"log-odds of {self.labels[1]}"
         return {"identity": self.target, "log": f"log of {self.target}", "softmax": "logit"}[self.link]
-
-    @property
-    def jumping(self) -> tuple[str, ...]:
-        """Features that a forest reads: they have a direction at most, and certified radii hold them fixed."""
-        assert self.network.inputs is not None
-        return tuple(self.names[j] for j in self.network.inputs.free)
-
-    @property
-    def told_jumping(self) -> str:
-        """Their names, of many the first."""
-        return told_names(self.jumping)
-
-    @property
-    def n_trees(self) -> int:
-        assert self.network.inputs is not None
-        return 0 if self.network.inputs.forest is None else len(self.network.inputs.forest.roots)
 
     def unit(self, name: str) -> str:
         return self.units.get(name, "")
@@ -159,12 +143,6 @@ def subject_of(
     shown: dict[str, Any] = {"claims": claims, "names": names, "labels": labels}
     shown["named"] = named_class(estimator, network.link.labels if network.link else None, positive)
     return Subject(network, estimator, certificate, table_, plain(target or "prediction", 80), units_, **given, **shown)
-
-
-def told_names(names: Sequence[str]) -> str:
-    """Of many the first."""
-    told = [plain(name, 40) for name in names]
-    return ", ".join(told[:12]) + (f" and {len(told) - 12} more" if len(told) > 12 else "")
 
 
 def distinct_names(names: Sequence[str], most: int) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.input_columns import CategoryColumn, NumericColumn
-from monolip.report._shape import has_own_missing, typical_row
+from monolip.report._shape import typical_row
 from monolip.report.html_promises import answer_words, direction_of, told_direction, told_scale, told_slope
 from monolip.report.html_robustness import spread_of
 from monolip.report.html_scorer import scorer_data
@@ -61,7 +61,7 @@ def _feature(subject: Subject, j: int, spread: dict[str, float], start: Any) -> 
     stops = _stops(subject, j)
     return {
         **common,
-        "slopes": None if name in subject.jumping else [[claim.lower, claim.upper] for claim in claims],
+        "slopes": [[claim.lower, claim.upper] for claim in claims],
         "stops": stops,
         "whole": all(float(stop).is_integer() for stop in [*stops, float(start)]),
         "spread": spread[name],
@@ -189,8 +189,8 @@ def _asks_missing(subject: Subject, j: int) -> bool:
     """Whether "missing" means something of its own: values were missing in training, or a rule was asked for."""
     assert subject.network.inputs is not None
     column = subject.network.inputs.columns[j]
-    if isinstance(column, CategoryColumn):
-        return has_own_missing(subject.network.inputs, j)
+    if isinstance(column, CategoryColumn):  # the last row of its table is "missing", the one before "any other"
+        return not np.array_equal(column.table[-1], column.table[-2])
     claim = subject.claims[subject.names[j], subject.labels[0] if subject.link == "softmax" else ""]
     return _may_miss(column) and (column.present is not None or claim.missing in ("lowest", "highest"))
 
@@ -226,8 +226,6 @@ def _hint(subject: Subject, j: int) -> str:
             found.append(words[direction].format(answer_words(subject, k)))
     if found:
         return " ".join(_capital(words) for words in found[:3])
-    if name in subject.jumping:
-        return f"Free: trees read this, and {answer_words(subject)} may jump either way."
     claim = subject.claims[name, subject.labels[0] if subject.link == "softmax" else ""]
     if claim.lower is None or claim.upper is None:
         return "Free: no direction is promised for this category."

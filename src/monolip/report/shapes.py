@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from monolip.estimators._tables import RawTable
 from monolip.frozen import FrozenNetwork
-from monolip.frozen_ends import promise_beside_trees
 from monolip.input_columns import CategoryColumn
 from monolip.report._model import (
     Intervals,
@@ -47,7 +46,6 @@ def plot_shapes(
 
     Curves reach as far as the training data did; columns of one or two values and categories are points. A model with
     a state "missing" shows it at the right. The cone opens at the median. With rows, each thin line is one of them.
-    A feature that a forest reads has no cone; curves pass both sides of its jumps (of up to 200 of them).
 
     Args:
         model: a fitted MonotonicRegressor or MonotonicClassifier, or a FrozenNetwork that takes raw columns.
@@ -83,14 +81,12 @@ def _panel(axis: Any, network: FrozenNetwork, table: RawTable, j: int, output: i
     is_category = isinstance(column, CategoryColumn)
     x = np.arange(len(shape.points)) if is_category else shape.points
     low, high = _limits(shape)
-    jumps = " (trees)" if j in network.inputs.free else ""
     if isinstance(column, CategoryColumn):
-        axis.set_title("category" + (", ordered" if column.ordered else "") + jumps, fontsize=9)
+        axis.set_title("category" + (", ordered" if column.ordered else ""), fontsize=9)
     elif column.name in proved:
         _cone(axis, *proved[column.name], shape)
     else:
-        word = promise_beside_trees(network, j) if jumps else "free"
-        axis.set_title(f"{word}{jumps}: {'nothing is' if word == 'free' else 'no slope is'} certified", fontsize=9)
+        axis.set_title("free: nothing is certified", fontsize=9)
     if shape.is_curve:
         for at, curve in enumerate(shape.curves if len(shape.curves) > 1 else ()):
             axis.plot(x, curve, color=_CURVE, alpha=0.12, linewidth=0.7, label=None if at else "model, at each row")

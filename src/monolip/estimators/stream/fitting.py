@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from monolip.errors import InputError, MonolipError
-from monolip.estimators._adding_forest import TOO_MANY, read_wanted
 from monolip.estimators._coach import SHORT_OF_TIME
 from monolip.estimators._facts import Facts, staying_members
 from monolip.estimators._fitting import Settings
@@ -90,8 +89,6 @@ def fit_stream(
     is_long = files.n_rows > plan.capacity
     if is_long:
         refuse_arguments(model, files, layout.features)
-        if (wanted := read_wanted(model.trees)) in (True, "free"):
-            warnings.warn(TOO_MANY.format(wanted, plan.capacity), stacklevel=3)
     with Display(model.verbose, quiet=watcher is not None) as display:
         kept = None
         if checkpoint is not None:

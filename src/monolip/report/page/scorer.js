@@ -63,46 +63,6 @@ const Monolip = (() => {
     return { layers, limit, outputs: entry.outputs };
   }
 
-  /* The free forest: leaves of all trees, added up in their order. Nodes are (feature, threshold or value, child). */
-  function readForest(entry, tensors) {
-    if (!entry) return null;
-    const nodes = tensors("forest.nodes").values, roots = tensors("forest.roots").values;
-    return { nodes, roots, reads: entry.reads, stands: entry.stands };
-  }
-
-  /* What nodes compare: numbers as they are, a category as its place; others stand for what is missing or unseen. */
-  function compared(forest, columns, row) {
-    return forest.reads.map((i, k) => {
-      const x = row[i], n = columns[i].table ? columns[i].n : NaN; // codes n and n + 1: unseen, missing
-      if (x === null || Number.isNaN(x) || x === n + 1) return forest.stands[k][0];
-      return x === n ? forest.stands[k][1] : x;
-    });
-  }
-
-  function leaves({ nodes, roots }, numbers) {
-    let total = 0;
-    for (const root of roots) {
-      let at = 3 * root;
-      while (nodes[at] >= 0) at = 3 * (nodes[at + 2] + (numbers[nodes[at]] < nodes[at + 1] ? 0 : 1));
-      total = total + nodes[at + 1];
-    }
-    return total;
-  }
-
-  /* Where the sum can jump along the column that is read as number k, the others being as they are. */
-  function jumps({ nodes, roots }, numbers, k) {
-    const found = new Set(), open = Array.from(roots);
-    while (open.length) {
-      const at = 3 * open.pop(), feature = nodes[at], child = nodes[at + 2];
-      if (feature < 0) continue;
-      if (feature === k) {
-        found.add(nodes[at + 1]);
-        open.push(child, child + 1);
-      } else open.push(numbers[feature] < nodes[at + 1] ? child : child + 1);
-    }
-    return Array.from(found);
-  }
-
   function affine(layer, z) {
     const { weight, width, bias } = layer, out = new Float64Array(bias.length);
     for (let k = 0; k < out.length; k++) {
@@ -160,7 +120,6 @@ const Monolip = (() => {
     };
     const s = document.structure, exp = readExp(packedExp), link = links[s.ends.link.name];
     const columns = s.ends.inputs.map((entry, i) => readColumn(entry, `inputs.${i}`, tensors));
-    const forest = readForest(s.ends.forest, tensors);
     const shares = tensors("member_weights").values;
     const members = s.members.map((member, m) => member.map((entry, j) => {
       const name = `member.${m}.trunk.${j}`;
@@ -184,7 +143,6 @@ const Monolip = (() => {
           if (column.present !== null) out.push(column.present);
         }
       });
-      if (forest) out.push(leaves(forest, compared(forest, columns, row)));
       return Float64Array.from(out);
     }
 
@@ -198,12 +156,7 @@ const Monolip = (() => {
       });
       return Array.from(total);
     }
-    return {
-      f,
-      predict: (values) => link(values, exp),
-      knots: (i) => (columns[i].maps || []).flatMap((m) => Array.from(m.knots)),
-      jumps: (row, i) => (forest && forest.reads.includes(i) ? jumps(forest, compared(forest, columns, row), forest.reads.indexOf(i)) : []),
-    };
+    return { f, predict: (values) => link(values, exp), knots: (i) => (columns[i].maps || []).flatMap((m) => Array.from(m.knots)) };
   }
   return { network };
 })();
