@@ -35,6 +35,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ from contestants.trees import lightgbm_plain
 from old_and_new_summary import SUITES, TREES, draw, read_rows, show, summarise
 from random_tables import random_table
 from record import ROOT, record
+from scale import make
 from suite_data import at_least, data_folder, list_sets, read_set
 
 FOLDS = 5
@@ -110,17 +112,31 @@ def steps_table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray
     return pd.DataFrame(x, columns=[f"x{j}" for j in range(20)]), f + rng.normal(size=n), f
 
 
+def scale_table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Return 20 columns of scale.py, a smoother target with interactions and noise, and its noise-free part."""
+    columns = make(n, seed)
+    y, f = columns.pop("y").astype(float), columns.pop("f").astype(float)
+    return pd.DataFrame(columns).astype(float), y, f
+
+
+GENERATED: dict[str, tuple[Callable[[int, int], Any], dict[str, int]]] = {  # what makes it, and its directions
+    "steps": (steps_table, {"x0": 1, "x1": 1}),
+    "scale": (scale_table, {"x0": 1}),
+}
+
+
 def rows_of(job: dict[str, Any]) -> tuple[Task, pd.DataFrame, np.ndarray]:
     """Return (training rows as a task, test features, what predictions are compared with)."""
     unit = Unit(job["table"], job["round"] // FOLDS, job["round"] % FOLDS, FOLDS, "")
     if job["folder"] == "random":
         made = random_table(int(job["table"]))
         return Task(made.X, made.y, made.cst, made.classes, job["round"], job["threads"]), made.X_new, made.y_new
-    if job["folder"] == "steps":
-        n = int(job["table"].partition("_")[2])
-        X, y, f = steps_table(n + 20_000, job["round"])
-        task = Task(X[:n], y[:n], {"x0": 1, "x1": 1}, False, unit.seed, job["threads"])
-        return task, X[n:], f[n:]
+    if job["folder"] == "generated":
+        kind, _, size = job["table"].partition("_")
+        n = int(size)
+        generate, cst = GENERATED[kind]
+        X, y, f = generate(n + 20_000, job["round"])
+        return Task(X[:n], y[:n], cst, False, unit.seed, job["threads"]), X[n:], f[n:]
     os.environ["MONOLIP_DATA"] = job["folder"]
     X, y, facts = read_set(job["table"])
     classes = facts["task"] == "binary"
@@ -247,7 +263,7 @@ def tables_of(suite: str, build: Path) -> list[tuple[str, str]]:
     if suite == "random":
         return [(str(number), "random") for number in range(200)]
     if suite == "large":
-        found = [(f"steps_{n}", "steps") for n in LARGE_ROWS]
+        found = [(f"{kind}_{n}", "generated") for kind in GENERATED for n in LARGE_ROWS]
         return found + [(name, dict(tables_of(part, build))[name]) for name, part in LARGE_REAL]
     folder = OPEN if suite == "open" else (build / suite).resolve()
     os.environ["MONOLIP_DATA"] = str(folder)
