@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 
 from .errors import InputError
 
-__all__ = ["ColumnNames", "as_frame", "refuse_repeated"]
+__all__ = ["ColumnNames", "as_frame", "as_table", "refuse_repeated"]
 
 
 class ColumnNames(NamedTuple):
@@ -48,13 +49,21 @@ def _is_whole(label: Any) -> bool:
     return isinstance(label, int | np.integer) and not isinstance(label, bool)
 
 
+def as_table(X: Any) -> Any:
+    """Return an Arrow record batch as an Arrow table, and anything else as it is."""
+    if type(X).__name__ == "RecordBatch" and type(X).__module__.partition(".")[0] == "pyarrow":
+        return sys.modules["pyarrow"].Table.from_batches([X])
+    return X
+
+
 def as_frame(X: Any, allow_series: bool | None = None) -> Any:
     """Return a data frame as narwhals reads it, and anything else as it is; columns of one name are refused."""
+    table = as_table(X)
     try:
-        return nw.from_native(X, eager_only=True, allow_series=allow_series, pass_through=True)
+        return nw.from_native(table, eager_only=True, allow_series=allow_series, pass_through=True)
     except nw.exceptions.DuplicateError:
-        names = getattr(X, "column_names", None)  # Arrow, whose .columns are the columns themselves
-        refuse_repeated(list(X.columns) if names is None else names)
+        names = getattr(table, "column_names", None)  # Arrow, whose .columns are the columns themselves
+        refuse_repeated(list(table.columns) if names is None else names)
         raise
 
 

@@ -24,6 +24,7 @@ FRAMES = {
     "pandas": lambda columns: pd.DataFrame(columns),
     "polars": lambda columns: pl.DataFrame(columns),
     "arrow": lambda columns: pa.table(columns),
+    "batch": lambda columns: pa.record_batch(columns),
 }
 
 
@@ -182,8 +183,9 @@ def test_duplicate_labels_are_refused():
     with pytest.raises(InputError, match="column names are distinct"):
         fit(labelled([2, 1, 0])).predict(labelled([2, 2, 0]))
     repeated = pa.table([pa.array(column) for column in X.T], names=["a", "a", "b"])
-    with pytest.raises(InputError, match=r"column names are distinct; got \['a'\] more than once"):
-        fit(repeated)
+    for arrow in (repeated, repeated.to_batches()[0]):
+        with pytest.raises(InputError, match=r"column names are distinct; got \['a'\] more than once"):
+            fit(arrow)
     with pytest.raises(SlopeError, match="each feature may be given once; got 'x2' again, by name and by label"):
         fit(labelled([2, 1, 0]), monotonic_cst={2: 1, "x2": 1})
 
@@ -216,3 +218,25 @@ def test_an_audit_of_ordered_categories_finds_them_by_label():
 def test_keys_that_are_no_features_are_refused(odd):
     with pytest.raises(SlopeError, match="a feature is a name or a position"):
         fit(labelled([2, 1, 0]), categorical_features=[odd, odd])
+
+
+def test_a_record_batch_is_what_its_table_is(tmp_path):
+    table = pa.table({"income": X[:, 0], "debt": X[:, 1], "city": np.array(["A", "B"])[(X[:, 2] > 0).astype(int)]})
+    (batch,) = table.to_batches()
+    parameters = {"monotonic_cst": {"income": 1, "debt": -1}}
+    model, same = fit(batch, **parameters), fit(table, **parameters)
+    assert list(model.feature_names_in_) == ["income", "debt", "city"]
+    assert np.array_equal(model.predict(table), same.predict(table))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for other in (batch, batch.select(["city", "debt", "income"])):
+            assert np.array_equal(model.predict(other), same.predict(table))
+            assert np.array_equal(model.frozen_.evaluate_raw(other)[:, 0], same.predict(table))
+    for predict in (model.predict, same.predict):
+        with pytest.raises(InputError, match=r"seen at fit time, yet now missing:\n- debt"):
+            predict(batch.select(["income", "city"]))
+        with pytest.raises(InputError, match=r"unseen at fit time:\n- more"):
+            predict(pa.RecordBatch.from_arrays([*batch.columns, batch.column(0)], [*table.column_names, "more"]))
+    assert not audit(model, batch, {"income": 1}, max_evaluations=2000).violated
+    reversed_ = batch.select(["city", "debt", "income"])
+    assert audit(model, reversed_, {"income": -1}, max_evaluations=2000).violated
