@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from monolip.errors import InputError, SlopeError
+from monolip.estimators._float_spacing import warn_of_coarse_columns
 from monolip.estimators._tables import RawColumn, RawTable, column_names, read_table
 from monolip.frames import ColumnNames
 from monolip.input_columns import CategoryColumn, is_missing, plain_label, plain_value
@@ -73,6 +74,8 @@ def learn_schema(table: RawTable, categorical_features: Any) -> Schema:
             _refuse_foreign_order(column, order)
         categories.append(tuple(map(_label, listed)) if listed is not None else _observed(column))
         ordered.append(listed is not None)
+    numbers = (c for c, listed in zip(table.columns, categories, strict=True) if listed is None)
+    warn_of_coarse_columns(numbers, stacklevel=4)
     return Schema(table.names, table.named, tuple(categories), tuple(ordered), table.labels)
 
 

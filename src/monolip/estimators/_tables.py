@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array
 
 from monolip.errors import InputError
 from monolip.estimators._pandas_columns import PandasColumn, from_pandas, matrix_of
-from monolip.estimators._raw_column import EXACT, RawColumn, array_of, beyond_floats
+from monolip.estimators._raw_column import EXACT, RawColumn, array_of, beyond_floats, digits_of
 from monolip.frames import ColumnNames, as_frame, refuse_repeated
 from monolip.input_columns import is_missing
 
@@ -134,12 +134,15 @@ def _from_array(X: Any, names: Sequence[str] | None) -> RawTable:
     if array.dtype.kind in "mM":
         _refuse_type(array.dtype, str(found[0]))
     exact = array.astype(object) if array.dtype.kind in "iu" and beyond_floats(array) else None
+    digits = digits_of(array.dtype)
     if array.dtype.kind not in "OUS":
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinity, which is refused by name
             array = array.astype(np.float64, copy=False)
     columns = [_from_objects(array[:, j], str(name)) for j, name in enumerate(found)]
     if exact is not None:
-        columns = [RawColumn(c.name, c.values, exact=exact[:, j]) for j, c in enumerate(columns)]
+        columns = [replace(c, exact=exact[:, j]) for j, c in enumerate(columns)]
+    if digits < 53:
+        columns = [replace(c, digits=digits) for c in columns]
     whole = array if array.dtype.kind == "f" and array.flags.c_contiguous else None
     return RawTable(tuple(columns), False, len(array), whole)
 
@@ -180,7 +183,8 @@ def _from_series(given: Any, name: str, label: Any = None) -> RawColumn:
             plain = series.cast(nw.Float64).to_numpy()
         values = np.asarray(plain, dtype=np.float64)
         large = dtype.is_integer() and beyond_floats(values)
-        return RawColumn(name, values, exact=_objects(series) if large else None)
+        digits = 24 if dtype == nw.Float32 else digits_of(plain.dtype)
+        return RawColumn(name, values, exact=_objects(series) if large else None, digits=digits)
     if dtype in (nw.Categorical, nw.Enum):
         ordered = isinstance(dtype, nw.Enum)  # pandas' ordered categories arrive as this too
         categories = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else ()
