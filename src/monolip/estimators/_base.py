@@ -192,7 +192,8 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         named = named_class(self, self.frozen_.link.labels if self.frozen_.link else None)
-        return SlopeTable.of(self.frozen_, self._capped, self.certificate_, named)
+        table = SlopeTable.of(self.frozen_, self._capped, self.certificate_, named)
+        return replace(table, labels=self._schema.labels)
 
     @property
     def certificate_(self) -> Certificate:

@@ -46,15 +46,16 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     one falling class can be promised.
 
     Args:
-        monotonic_cst: -1, 0 or +1 for each feature (two classes), as an array or a dict by name, or a dict of
-            {feature: {class: -1 or +1}}; None for no direction.
+        monotonic_cst: -1, 0 or +1 for each feature (two classes), as an array by position or a dict by feature, or a
+            dict of {feature: {class: -1 or +1}}; None for no direction. In a dict, here and below, a feature is the
+            name or label of its column, else its position.
         slopes: {feature: (lower, upper)} in log-odds per raw unit, two classes only, of the second class, or of a class
             named by {feature: {class: (lower, upper)}}; calibrated linearly.
         max_slope: a number is in log-odds per standard deviation of the feature; a dict {feature: cap} in log-odds per
             raw unit; None for a generous cap.
         class_weight: {class: weight}, "balanced" or None.
-        categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
-            type: strings and categories are categories.
+        categorical_features: features, a mask, or {feature: [low, ..., high]} for ordered ones; None goes by type:
+            strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
 

@@ -30,7 +30,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
     Every numeric feature has a certified slope interval, in every fit.
 
     Args:
-        monotonic_cst: -1, 0 or +1 for each feature, as an array or a dict by name; None for no direction.
+        monotonic_cst: -1, 0 or +1 for each feature, as an array by position or a dict by feature; None for no
+            direction. In a dict, here and below, a feature is the name or label of its column, else its position.
         slopes: {feature: (lower, upper)}, explicit intervals in raw units; such a feature is calibrated linearly.
         max_slope: a number is in standard deviations (target's per feature's; log units under a log link), not in raw
             units as in SlopeBounds; a dict {feature: cap} is in raw units; None for a generous cap.
@@ -45,8 +46,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         early_stopping: hold rows out to choose the regulariser and when to stop; False trains on all rows.
         validation_fraction: share of rows a member holds out; another one each on fewer than 2500 rows (up to eight
             members judge), else the same two by two, so that their average can be judged (up to four).
-        categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
-            type: strings and categories are categories.
+        categorical_features: features, a mask, or {feature: [low, ..., high]} for ordered ones; None goes by type:
+            strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
         n_bins: bins of the piecewise-linear encoding of each numeric feature, 0 to 256; "auto": 8, or up to 64 (128
