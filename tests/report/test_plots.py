@@ -223,4 +223,4 @@ def test_without_matplotlib_the_error_is_the_line_that_installs_it():
     code = "import sys; sys.modules['matplotlib'] = None\nfrom monolip.report import plot_history\nplot_history(None)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert 'pip install "monolip[plot]"' in run.stderr.splitlines()[-1]
+    assert 'pip install ".[plot]"' in run.stderr.splitlines()[-1]

@@ -20,9 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 from monolip.certify.certificate import Certificate, certify, require_certifiable
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
 from monolip.estimators._against_data import contradicted
-from monolip.estimators._checks import flag, read_callbacks, seconds, share, threads, whole, widths
+from monolip.estimators._checks import flag, members, read_callbacks, seconds, share, threads, whole, widths
 from monolip.estimators._facts import Facts, count_members
 from monolip.estimators._fast_inputs import FastInputs
+from monolip.estimators._foreign_arguments import ExplainedParameters
 from monolip.estimators._groups import hardly_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._named_class import named_class
@@ -54,7 +55,7 @@ _NAMED = "columns were named"  # x0, x1, ... may be the user's own names
 _FACTS = "facts of the fit"
 
 
-class MonotonicBase(BaseEstimator):  # type: ignore[misc]
+class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     """Not for users: MonotonicRegressor and MonotonicClassifier."""
 
     _certificate: Certificate | None = None
@@ -83,13 +84,13 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
                 display.say(f"fit: {ADDITIVE_KEPT}")
         stopped = fitted.trained.stopped
         if stopped == "interrupted":
-            warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
+            warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=4)
         for words in hardly_groups(target.groups if settings.early_stopping else None):
-            warnings.warn(words, stacklevel=3)
+            warnings.warn(words, stacklevel=4)
         predictor = Predictor(fitted.network)
         named = named_class(self, classes)
         for sentence in contradicted(predictor, fitted.network, table, target, named, fitted.outputs):
-            warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
+            warnings.warn(sentence, PromiseWarning, stacklevel=4)  # as an error it leaves the model before whole
         if stopped == "time" and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
         # only a warm start needs the members as trained
@@ -140,7 +141,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         return Settings(
             options=options,
             n_bins=None if str(self.n_bins) == "auto" else whole("n_bins", self.n_bins, 0, auto, MOST_BINS),
-            n_members=None if str(self.n_estimators) == "auto" else whole("n_estimators", self.n_estimators, 1, auto),
+            n_members=members(self.n_estimators),
             max_iter=None if self.max_iter is None else whole("max_iter", self.max_iter, 1),
             batch_size=None if str(self.batch_size) == "auto" else whole("batch_size", self.batch_size, 1, auto),
             early_stopping=flag("early_stopping", self.early_stopping),
@@ -211,7 +212,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         named = named_class(self, self.frozen_.link.labels if self.frozen_.link else None)
-        return SlopeTable.of(self.frozen_, self._capped, self.certificate_, named)
+        table = SlopeTable.of(self.frozen_, self._capped, self.certificate_, named)
+        return replace(table, labels=self._schema.labels)
 
     @property
     def certificate_(self) -> Certificate:

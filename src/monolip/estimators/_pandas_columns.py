@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.estimators._raw_column import RawColumn, array_of, beyond_floats
+from monolip.estimators._raw_column import RawColumn, array_of, beyond_floats, digits_of
 
 __all__ = ["PandasColumn", "from_pandas", "matrix_of"]
 
 _NUMBERS = "?bhilqBHILQfd"  # numpy's own, that are float64 or become it without surprises
+_DOUBLES = _NUMBERS.replace("f", "")  # of float32, a column knows that it came as that
 _SMALL = 2**20  # values of a table that may be copied as a whole
 
 
@@ -45,11 +46,11 @@ def from_pandas(values: Any, name: str) -> RawColumn | None:
 def matrix_of(frame: Any) -> NDArray[np.float64] | None:
     """All values of a small frame of numpy's numbers, (n, columns): one by one its columns take longer to get at.
 
-    None for any other, and where a whole number may be too large for float64.
+    None for any other, for float32, and where a whole number may be too large for float64.
     """
     if len(frame) * len(frame.columns) > _SMALL:
         return None
-    if not all(isinstance(dtype, np.dtype) and dtype.char in _NUMBERS for dtype in _dtypes(frame)):
+    if not all(isinstance(dtype, np.dtype) and dtype.char in _DOUBLES for dtype in _dtypes(frame)):
         return None
     values: NDArray[np.float64] = frame.to_numpy(dtype=np.float64)
     return None if beyond_floats(values) else values
@@ -65,7 +66,8 @@ def _dtypes(frame: Any) -> list[Any]:
 def _from_numbers(plain: NDArray[Any], name: str) -> RawColumn:
     values = np.asarray(plain, dtype=np.float64)
     large = plain.dtype.kind in "iu" and beyond_floats(values)
-    return RawColumn(name, values, exact=array_of(plain.tolist()) if large else None)
+    exact = array_of(plain.tolist()) if large else None
+    return RawColumn(name, values, exact=exact, digits=digits_of(plain.dtype))
 
 
 def _from_strings(given: Any, name: str) -> RawColumn | None:

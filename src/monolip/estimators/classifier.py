@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +14,22 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from monolip.errors import InputError
+from monolip.estimators._argument_types import Categories, ClassDirections, ClassSlopes, Missing, Seed, SlopeCaps
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import check_class_weight, check_labels, flag
 from monolip.estimators._facts import Facts
+from monolip.estimators._foreign_arguments import explained
 from monolip.estimators._freezing import rescale
 from monolip.estimators._groups import read_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._tables import read_table, refuse_infinite
 from monolip.estimators._targets import class_target, read_weights
 from monolip.estimators.calibration import Calibration, best_scaling, measure_calibration
+from monolip.estimators.fit_options import FitOptions
 from monolip.estimators.threshold import Threshold, choose_threshold
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import plain_value
+from monolip.output_link import ordered_log
 
 __all__ = ["MonotonicClassifier"]
 
@@ -42,15 +47,16 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     one falling class can be promised.
 
     Args:
-        monotonic_cst: -1, 0 or +1 for each feature (two classes), as an array or a dict by name, or a dict of
-            {feature: {class: -1 or +1}}; None for no direction.
+        monotonic_cst: -1, 0 or +1 for each feature (two classes), as an array by position or a dict by feature, or a
+            dict of {feature: {class: -1 or +1}}; None for no direction. In a dict, here and below, a feature is the
+            name or label of its column, else its position.
         slopes: {feature: (lower, upper)} in log-odds per raw unit, two classes only, of the second class, or of a class
             named by {feature: {class: (lower, upper)}}; calibrated linearly.
         max_slope: a number is in log-odds per standard deviation of the feature; a dict {feature: cap} in log-odds per
             raw unit; None for a generous cap.
         class_weight: {class: weight}, "balanced" or None.
-        categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
-            type: strings and categories are categories.
+        categorical_features: features, a mask, or {feature: [low, ..., high]} for ordered ones; None goes by type:
+            strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
 
@@ -78,27 +84,28 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         (True, ['bad', 'good'])
     """
 
+    @explained
     def __init__(
         self,
         *,
-        monotonic_cst: Any = None,
-        slopes: Any = None,
-        max_slope: Any = None,
-        class_weight: Any = None,
-        hidden_layer_sizes: Any = None,
-        n_estimators: int | str = "auto",
+        monotonic_cst: ClassDirections | None = None,
+        slopes: ClassSlopes | None = None,
+        max_slope: SlopeCaps | None = None,
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        hidden_layer_sizes: int | Sequence[int] | None = None,
+        n_estimators: int | Literal["auto"] = "auto",
         max_iter: int | None = None,
-        batch_size: int | str = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         early_stopping: bool = True,
         validation_fraction: float | None = None,
-        categorical_features: Any = None,
-        missing: Any = "state",
-        n_bins: int | str = "auto",
-        fit_options: Any = None,
+        categorical_features: Categories | None = None,
+        missing: Missing = "state",
+        n_bins: int | Literal["auto"] = "auto",
+        fit_options: FitOptions | None = None,
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed | None = None,
         verbose: int = 0,
     ) -> None:
         self.monotonic_cst = monotonic_cst
@@ -125,6 +132,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     _calibration: Calibration | None = None
     _held_out: HeldOut | None = None  # until its calibration is asked for
 
+    @explained
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None) -> Self:
         """Fit on any table; labels of any kind. offset: (n,), added to the log-odds of two classes. groups: (n,),
         names; rows of one are held out together, or not at all."""
@@ -184,6 +192,20 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         f = self._evaluate(X, offset)
         assert self.frozen_.link is not None
         return self.frozen_.link.apply(f)
+
+    def predict_log_proba(self, X: Any, offset: Any = None, exact: bool = False) -> FloatArray:
+        """Natural logarithms of predict_proba, as monotone bit for bit as it is; -inf where a probability is 0."""
+        return ordered_log(self.predict_proba(X, offset=offset, exact=exact))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Accuracy of predict(X, offset=offset): the share of rows whose class it is, by weight.
+
+        A model that was fitted with an offset is scored with one. In cross-validation scikit-learn's metadata routing
+        hands it on: set_fit_request(offset=True) and set_score_request(offset=True).
+        """
+        from sklearn.metrics import accuracy_score  # slow to import
+
+        return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[Any]:
         """The most probable class; with two classes the second where its log-odds are positive. exact: in integers."""

@@ -32,7 +32,7 @@ from monolip.estimators.fit_options import FitOptions
 from monolip.estimators.folds import FEWEST_ROWS, Rows, every_row, make_folds
 from monolip.estimators.freeze import freeze
 from monolip.estimators.inputs import fit_inputs, kinds_of_bins, make_problem
-from monolip.estimators.members import Group, deal_rows, fit_additive_models, validation_rows_of_user
+from monolip.estimators.members import Group, ValidationRows, deal_rows, fit_additive_models, validation_rows_of_user
 from monolip.estimators.stages import (
     History,
     Plan,
@@ -185,6 +185,7 @@ def _additive_models(
     for k, (n_bins, merged) in enumerate(kinds):
         problem = make_problem(merged, boxes, table, target, hidden, seed)
         numbers = range(k, n_members, len(kinds))
+        dealt: list[tuple[Rows, ValidationRows | None]]
         if validation is not None:
             rows = validation_rows_of_user(make_problem(merged, boxes, *validation, hidden, seed, trained=False))
             dealt = [(every_row(len(target.y)), rows)] * len(numbers)

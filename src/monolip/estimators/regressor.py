@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from monolip.errors import InputError
+from monolip.estimators._argument_types import Categories, Directions, Missing, RegressionLoss, Seed, SlopeCaps, Slopes
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import flag
+from monolip.estimators._foreign_arguments import explained
 from monolip.estimators._groups import read_groups
 from monolip.estimators._tables import read_table, refuse_infinite
 from monolip.estimators._targets import number_target
+from monolip.estimators.fit_options import FitOptions
 
 __all__ = ["MonotonicRegressor"]
 
@@ -27,7 +31,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
     Every numeric feature has a certified slope interval, in every fit.
 
     Args:
-        monotonic_cst: -1, 0 or +1 for each feature, as an array or a dict by name; None for no direction.
+        monotonic_cst: -1, 0 or +1 for each feature, as an array by position or a dict by feature; None for no
+            direction. In a dict, here and below, a feature is the name or label of its column, else its position.
         slopes: {feature: (lower, upper)}, explicit intervals in raw units; such a feature is calibrated linearly.
         max_slope: a number is in standard deviations (target's per feature's; log units under a log link), not in raw
             units as in SlopeBounds; a dict {feature: cap} is in raw units; None for a generous cap.
@@ -42,8 +47,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         early_stopping: hold rows out to choose the regulariser and when to stop; False trains on all rows.
         validation_fraction: share of rows a member holds out; another one each on fewer than 2500 rows (up to eight
             members judge), else the same two by two, so that their average can be judged (up to four).
-        categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
-            type: strings and categories are categories.
+        categorical_features: features, a mask, or {feature: [low, ..., high]} for ordered ones; None goes by type:
+            strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
         n_bins: bins of the piecewise-linear encoding of each numeric feature, 0 to 256; "auto": 8, or up to 64 (128
@@ -89,28 +94,29 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         (True, True)
     """
 
+    @explained
     def __init__(
         self,
         *,
-        monotonic_cst: Any = None,
-        slopes: Any = None,
-        max_slope: Any = None,
-        loss: str = "squared_error",
+        monotonic_cst: Directions | None = None,
+        slopes: Slopes | None = None,
+        max_slope: SlopeCaps | None = None,
+        loss: RegressionLoss = "squared_error",
         loss_parameter: float | None = None,
-        hidden_layer_sizes: Any = None,
-        n_estimators: int | str = "auto",
+        hidden_layer_sizes: int | Sequence[int] | None = None,
+        n_estimators: int | Literal["auto"] = "auto",
         max_iter: int | None = None,
-        batch_size: int | str = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         early_stopping: bool = True,
         validation_fraction: float | None = None,
-        categorical_features: Any = None,
-        missing: Any = "state",
-        n_bins: int | str = "auto",
-        fit_options: Any = None,
+        categorical_features: Categories | None = None,
+        missing: Missing = "state",
+        n_bins: int | Literal["auto"] = "auto",
+        fit_options: FitOptions | None = None,
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed | None = None,
         verbose: int = 0,
     ) -> None:
         self.monotonic_cst = monotonic_cst
@@ -134,6 +140,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    @explained
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None) -> Self:
         """Fit on any table. offset: (n,), added to f (under a log link: the logarithm of an exposure). groups: (n,),
         names; rows of one are held out together, or not at all."""
@@ -157,3 +164,13 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         f = self._evaluate(X, offset)
         assert self.frozen_.link is not None
         return self.frozen_.link.apply(f)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """R^2 of predict(X, offset=offset): 1 is best, and the best constant has 0.
+
+        A model that was fitted with an offset is scored with one. In cross-validation scikit-learn's metadata routing
+        hands it on: set_fit_request(offset=True) and set_score_request(offset=True).
+        """
+        from sklearn.metrics import r2_score  # slow to import
+
+        return float(r2_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))

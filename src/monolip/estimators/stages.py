@@ -52,9 +52,7 @@ class Plan:
         wide = self.options.wide_features
         return self.options.slope_rate * math.sqrt(wide / max(wide, self.n_features))
 
-    def run(
-        self, given: Sequence[tuple[Member, int]], rows: Rows | None = None, salt: int = 0
-    ) -> list[TrainingResult]:
+    def run(self, given: Sequence[tuple[Member, int]], rows: Rows | None = None, salt: int = 0) -> list[TrainingResult]:
         """Train members, each in a stage (1 is the first), from where they were before; rows: None for their own."""
         jobs = [
             Job(

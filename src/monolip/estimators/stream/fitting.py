@@ -141,7 +141,8 @@ class _StreamFit:
             )  # fmt: skip
         del table, cells
         made = Buffers(
-            self.files, self.layout, self.plan, sample, fit, target, columns, settings.hidden, settings.seed
+            self.files, self.layout, self.plan, sample, fit, target, columns,
+            settings.options.hidden_layer_sizes, settings.seed,
         )  # fmt: skip
         self._finish(made, schema, promises, *self._refine(made, fit))
         return model
