@@ -108,7 +108,17 @@ def fit_network(
         assert before.network.inputs is not None
         inputs, boxes = before.network.inputs, before.boxes
     trained, plan = train_groups(
-        inputs, boxes, table, target, folds, settings, started, on_progress, validation, before
+        inputs,
+        boxes,
+        table,
+        target,
+        folds,
+        settings,
+        started,
+        on_progress,
+        validation,
+        before,
+        bool(promises.intervals),
     )
     networks = tuple(group.merged.expand(member.result(group.best)) for group, member in trained.members)
     network = freeze(networks, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift)
@@ -123,15 +133,19 @@ def fit_network(
 def train_groups(
     inputs: InputTransform, boxes: Boxes, table: RawTable, target: Target, folds: Rows | None, settings: Settings,
     started: float, on_progress: Callable[..., None] | None, validation: Validation | None = None,
-    before: Fitted | None = None,
+    before: Fitted | None = None, must_bend: bool = False,
 ) -> tuple[Trained, Plan]:  # fmt: skip
-    """Return trained members (steps 3 to 5), and the plan that they were trained by."""
+    """Return trained members (steps 3 to 5), and the plan that they were trained by.
+
+    must_bend: whether some feature has a slope interval. Additive models are linear in it, so one stage is kept at least.
+    """
     n, options = len(target.y), settings.options
     plan = _plan(n, len(inputs.columns), target, settings, started, on_progress, folds is not None or bool(validation))
     n_members = settings.n_members or int(options.of("n_estimators", n))
     if before is not None:
         return add_followers(Trained(before.trained.groups), n_members, every_row(n), plan), plan
     groups = _additive_models(inputs, boxes, table, target, validation, folds, n_members, settings)
+    groups = tuple(replace(group, least=int(must_bend)) for group in groups)
     trained = without_bad_groups(train_in_stages(groups, plan), options)
     if validation is None:
         trained = refit(trained, every_row(n), plan)

@@ -17,7 +17,8 @@ from monolip.estimators._checks import flag
 from monolip.estimators._foreign_arguments import explained
 from monolip.estimators._groups import read_groups
 from monolip.estimators._tables import read_table, refuse_infinite
-from monolip.estimators._targets import number_target
+from monolip.estimators._targets import Target, number_target, number_target_like
+from monolip.estimators._validation_rows import UsersRows, read_users_rows, validation_reader
 from monolip.estimators.fit_options import FitOptions
 
 __all__ = ["MonotonicRegressor"]
@@ -141,15 +142,57 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         self.verbose = verbose
 
     @explained
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None) -> Self:
-        """Fit on any table. offset: (n,), added to f (under a log link: the logarithm of an exposure). groups: (n,),
-        names; rows of one are held out together, or not at all."""
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        groups: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        offset_val: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
+        """Fit on any table.
+
+        Parameters
+        ----------
+        X : table of shape (n, features)
+            Data frame, Arrow table or array.
+        y : array of shape (n,)
+            Target, in its own units.
+        sample_weight : array of shape (n,), default None
+            At least 0; None counts every row once.
+        offset : array of shape (n,), default None
+            Added to f; under a log link, the logarithm of an exposure.
+        groups : array of shape (n,), default None
+            Names; rows of one group are validated on together, or not at all.
+        X_val, y_val : table and array, default None
+            Validation rows of your own (out of time, for instance). They decide stages and ridge strengths in place of
+            random folds, and the model is never trained on them.
+        sample_weight_val, offset_val : arrays, default None
+            Weights and offsets of the validation rows.
+        callbacks : function or list of functions, default None
+            Called after each stage with a row of `history_` as a dict; one that returns True ends training with what
+            there is.
+        """
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
+        own = read_users_rows(
+            X_val, y_val, sample_weight_val, offset_val,
+            groups=groups, training_offset=offset, early_stopping=self.early_stopping,
+        )  # fmt: skip
         table = read_table(X)
         refuse_infinite(table)
         target = number_target(y, self.loss, self.loss_parameter, sample_weight, offset, table.n_rows)
-        return self._fit(table, replace(target, groups=read_groups(groups, table.n_rows)), None)
+
+        def target_of(rows: UsersRows, n_rows: int) -> Target:
+            return number_target_like(target, rows.y, self.loss, self.loss_parameter, rows.weight, rows.offset, n_rows)
+
+        target = replace(target, groups=read_groups(groups, table.n_rows))
+        return self._fit(table, target, None, validation_reader(own, type(self).__name__, target_of), callbacks)
 
     def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[np.float64]:
         """Predictions, shape (n,); non-decreasing bit for bit where that is promised.
