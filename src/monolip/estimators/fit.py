@@ -137,7 +137,8 @@ def train_groups(
 ) -> tuple[Trained, Plan]:  # fmt: skip
     """Return trained members (steps 3 to 5), and the plan that they were trained by.
 
-    must_bend: whether some feature has a slope interval. Additive models are linear in it, so one stage is kept at least.
+    must_bend: whether some feature has a slope interval. Additive models are linear in it, so that at
+    least one stage is chosen.
     """
     n, options = len(target.y), settings.options
     plan = _plan(n, len(inputs.columns), target, settings, started, on_progress, folds is not None or bool(validation))
