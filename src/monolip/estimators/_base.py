@@ -62,6 +62,9 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
+        # Before any training: a person may want to stop, and as an error it leaves the model before whole.
+        if text := contradicted(table, schema, promises, target, classes, named_class(self, classes)):
+            warnings.warn(text, PromiseWarning, stacklevel=3)
         settings = replace(self._settings(), trees=check_trees(self.trees, target))
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
@@ -77,16 +80,12 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
         for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.blended.whole.told):
             warnings.warn(words, stacklevel=3)
-        predictor = Predictor(fitted.blended.whole.network)
-        named = named_class(self, classes)
-        for sentence in contradicted(predictor, fitted.network, table, target, named, fitted.outputs):
-            warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
         if fitted.short_of_time and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
         # only a warm start needs the members as trained
-        self._fitted: Fitted | None = replace(fitted, outputs=None) if self.warm_start else None
+        self._fitted: Fitted | None = fitted if self.warm_start else None
         self._fitted_on = same
-        self._adopt(fitted.blended.whole.network, schema, predictor)
+        self._adopt(fitted.blended.whole.network, schema)
         self._n_trained, self._short_of_time = len(fitted.arrays), fitted.short_of_time
         self._interrupted = fitted.interrupted
         facts = Facts(fitted.history, fitted.n_iter, _capped(schema, promises), forest_gain=fitted.blended.gain)
