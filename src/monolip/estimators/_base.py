@@ -106,7 +106,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
         self.trees_gain_ = facts.forest_gain
 
-    def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
+    def _adopt(self, network: FrozenNetwork, schema: Schema) -> None:
         require_certifiable(network)
         self.frozen_, self._schema = network, schema
         self._certificate = self._n_trained = None
@@ -115,7 +115,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self._predictor = predictor or Predictor(network)
+        self._predictor = Predictor(network)
 
     def _settings(self) -> Settings:
         threads(self.n_jobs)
