@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monolip.engine.judging import JudgedRows
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._climber import Chosen, Rung, deal_folds
 from monolip.estimators._coach import Coach
 from monolip.estimators._facts import staying_members
-from monolip.estimators._freezing import averaged, freeze
+from monolip.estimators._freezing import freeze
 from monolip.estimators._groups import deal_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._joining import followers
@@ -72,7 +71,6 @@ class Fitted:
     interrupted: bool = False
     held_out: HeldOut | None = None
     short_of_time: bool = False
-    outputs: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None  # see `_outputs`
 
 
 @one_blas_thread()
@@ -84,7 +82,6 @@ def fit_network(
     started = time.perf_counter()
     rng = np.random.default_rng(settings.seed)
     shared = definition(promises, target, settings)
-    given = table
     table, target = rows_that_count(table, target, rng)
     coach = make_coach(len(target.y), settings, started, on_progress)
     folds = make_folds(target, settings, rng)  # all paths of a fit hold out the same rows
@@ -120,24 +117,8 @@ def fit_network(
     held = HeldOut.of(recipe.jury, climbers, chosen.rung, target)
     earlier = before.held_out if before else None
     held = held.after(earlier) if held else earlier
-    outputs = _outputs(recipe.problem, arrays, target) if table is given else None
-    ends = coach.interrupted, held, coach.short_of_time, outputs
+    ends = coach.interrupted, held, coach.short_of_time
     return Fitted(network, boxes, shared, arrays, chosen, history, epochs, *ends)
-
-
-def _outputs(
-    problem: Problem, arrays: Sequence[NetworkArrays], target: Target
-) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
-    """f of rows of the table by their numbers, ascending, in the user's units and without offsets: quickly, in single
-    precision. Where all rows were learned from."""
-
-    def evaluate(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        judged = JudgedRows(problem, rows)
-        mean = np.asarray(np.mean([judged.outputs(network) for network in averaged(arrays)], axis=0, dtype=np.float64))
-        f = target.scale * mean[np.argsort(problem.rows_kept(judged.places))] + target.shift
-        return np.asarray(f if target.offset is None else f - target.offset[rows][:, None])
-
-    return evaluate
 
 
 def definition(promises: Promises, target: Target, settings: Settings) -> dict[str, Any]:
