@@ -14,7 +14,7 @@
     ├── InputError        (ValueError)   data a network cannot evaluate or learn from
     └── MissingExtraError (ImportError)  an optional dependency that is not installed
 
-and the one warning of its own, PromiseWarning (UserWarning): a promise that was kept, and that the data speak against.
+and the one warning of its own, PromiseWarning (UserWarning): the data contradict a constraint, which is kept.
 
 Each message has three parts: the rule; what was got; what to do.
 """
@@ -101,8 +101,8 @@ class MissingExtraError(MonolipError, ImportError):
 
 
 class PromiseWarning(UserWarning):
-    """A fit kept a promise that its rows speak against: the model is sound, and mostly the sign is the wrong way round.
+    """The data contradict a constraint: mostly its sign is wrong, or the class that it is about.
 
-    Told by `fit` as scikit-learn tells ConvergenceWarning: the fit is done, a person should look at it. To silence it:
-    warnings.simplefilter("ignore", PromiseWarning).
+    `fit` warns once, lists every such feature, and goes on: the model keeps the constraints all the same. To stop such
+    a fit before it trains: warnings.simplefilter("error", PromiseWarning). To silence the warning: "ignore".
     """

@@ -71,6 +71,9 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
         """validation: reads the user's own validation rows, once the schema is known."""
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
+        # Before any training: a person may want to stop, and as an error it leaves the model before whole.
+        if text := contradicted(table, schema, promises, target, classes, named_class(self, classes)):
+            warnings.warn(text, PromiseWarning, stacklevel=4)
         settings = replace(self._settings(), callbacks=read_callbacks(callbacks))
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
@@ -87,16 +90,12 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
             warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=4)
         for words in hardly_groups(target.groups if settings.early_stopping else None):
             warnings.warn(words, stacklevel=4)
-        predictor = Predictor(fitted.network)
-        named = named_class(self, classes)
-        for sentence in contradicted(predictor, fitted.network, table, target, named, fitted.outputs):
-            warnings.warn(sentence, PromiseWarning, stacklevel=4)  # as an error it leaves the model before whole
         if stopped == "time" and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
         # only a warm start needs the members as trained
-        self._fitted: Fitted | None = replace(fitted, outputs=None) if self.warm_start else None
+        self._fitted: Fitted | None = fitted if self.warm_start else None
         self._fitted_on = same
-        self._adopt(fitted.network, schema, predictor)
+        self._adopt(fitted.network, schema)
         self._stopped = stopped
         self._know(Facts(list(fitted.history), fitted.n_iter, _capped(schema, promises)), fitted.held_out)
         return self
@@ -113,7 +112,7 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
         """held_out: answers for rows held out that nobody has measured yet."""
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
 
-    def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
+    def _adopt(self, network: FrozenNetwork, schema: Schema) -> None:
         require_certifiable(network)
         self.frozen_, self._schema = network, schema
         self._certificate = None
@@ -122,7 +121,7 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self._predictor = predictor or Predictor(network)
+        self._predictor = Predictor(network)
 
     def _settings(self) -> Settings:
         """Return the parameters, checked; arguments of the constructor override the options of the same name."""

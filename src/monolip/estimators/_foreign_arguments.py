@@ -101,6 +101,11 @@ _FOR_BOTH = _table(
         "which features interact cannot be restricted, so leave it out",
         "interaction_cst interaction_constraints interactions exclude",
     ),
+    (
+        "a model is an average of networks and has no trees, so leave it out, and to average a network with trees, use "
+        "scikit-learn's VotingRegressor (docs/howto/averaging.md)",
+        "trees",
+    ),
     (_METRIC, "eval_metric metric metrics scoring custom_metric feval"),
     (
         "write fit(X, y, offset=...), one number for each row, and predict with an offset as well",

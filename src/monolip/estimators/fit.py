@@ -16,9 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from monolip.engine.judging import JudgedRows
 from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._held_out import HeldOut
@@ -81,7 +79,6 @@ class Fitted:
     history: History
     n_iter: int
     held_out: HeldOut | None
-    outputs: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None  # see `_outputs`
 
 
 @one_blas_thread()
@@ -98,7 +95,6 @@ def fit_network(
     started = time.perf_counter()
     shared = definition(promises, target, settings)
     rng = np.random.default_rng(settings.seed)
-    given = table
     table, target = rows_that_count(table, target, rng)
     folds = make_folds(target, settings.options, rng) if settings.early_stopping and validation is None else None
     if before is None:
@@ -125,9 +121,8 @@ def fit_network(
     history = marked_history((*(before.history if before else ()), *trained.history), trained)
     steps = max(sum(stage.steps for stage in plan.stages[: group.best]) for group in trained.groups)
     epochs = max(1, round(steps * plan.batch_size / plan.n_rows))
-    outputs = _outputs(trained, target) if table is given else None
     held_out = before.held_out if before else HeldOut.of(trained, target, validation[1] if validation else None)
-    return Fitted(network, shared, boxes, trained, networks, history, epochs, held_out, outputs)
+    return Fitted(network, shared, boxes, trained, networks, history, epochs, held_out)
 
 
 def train_groups(
@@ -214,20 +209,3 @@ def marked_history(history: History, trained: Trained) -> History:
     """Return the history with the rows that the model consists of marked as chosen."""
     best = {member.number: group.best for group, member in trained.members}
     return tuple({**row, "chosen": best.get(row["member"]) == row["stage"]} for row in history)
-
-
-def _outputs(trained: Trained, target: Target) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
-    """Return a function that gives f of rows of the table by number, ascending, in the user's units and without
-    offsets: quickly, in single precision. Only for fits that were trained on all rows of the table."""
-
-    def evaluate(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        total: Any = 0.0
-        for group in trained.groups:
-            judged = JudgedRows(group.problem, rows)
-            order = np.argsort(group.problem.rows_kept(judged.places))
-            for member in group.members:
-                total = total + judged.outputs(member.result(group.best))[order].astype(np.float64)
-        f = target.scale * total / len(trained.members) + target.shift
-        return np.asarray(f if target.offset is None else f - target.offset[rows][:, None])
-
-    return evaluate

@@ -74,8 +74,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
     Beyond the training data f goes on gently as far as four standard deviations from a feature's mean and is flat from
     there (or from the last value seen, where that lies further out); a feature given in `slopes=` goes on linearly.
     A category unseen in training counts as the average one. NaN in a column without NaN in training counts as the
-    median (missing="state"), or as the lowest or highest value; in a category as the average one. A promise that the
-    rows clearly speak against is kept, and told by a PromiseWarning: mostly a sign is the wrong way round.
+    median (missing="state"), or as the lowest or highest value; in a category as the average one. A constraint
+    that the data contradict is kept, and `fit` warns (PromiseWarning): mostly its sign is wrong.
 
     Attributes:
         slopes_: what was promised and what is certified, per raw feature; print it. frozen_: the FrozenNetwork behind
