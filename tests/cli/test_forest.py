@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parquet.write_table(jumps(), place / "parts" / "d.parquet")
     yes = ("--trees", "free", "--json")
     assert run(["fit", str(place / "d.csv"), *FIT, "-o", str(place / "price.safetensors"), *yes]) == 0
-    kind = ["-t", "ill", "-i", "dose", "--drop", "price,customer"]
+    kind = ["-t", "ill", "-i", "dose", "--positive", "yes", "--drop", "price,customer"]
     assert run(["fit", str(place / "d.csv"), *kind, "-o", str(place / "ill.safetensors"), *yes]) == 0
     return place
 
@@ -181,7 +181,7 @@ def test_audit_finds_nothing_and_does_not_look_at_what_jumps(folder: Path, line:
     assert done.code == 0
     assert [feature["name"] for feature in done.data["features"]] == ["dose"]
     assert not done.data["violated"]
-    asked = line("audit", folder / "ill.safetensors", folder / "d.csv", *few, "-i", "day")
+    asked = line("audit", folder / "ill.safetensors", folder / "d.csv", *few, "-i", "day", "--positive", "yes")
     assert asked.code == Exit.FOUND  # nobody promised that
 
 

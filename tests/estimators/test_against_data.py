@@ -87,14 +87,14 @@ def test_classes_two_and_three():
     two = np.where(y > 0, "yes", "no")
     model = MonotonicClassifier(monotonic_cst={"up": {"no": 1}}, max_iter=5, random_state=0).fit(X, two)
     (one,) = against_the_data(model, X, two)
-    assert "'up' was promised to be increasing in P('no') and ended flat" in one
+    assert "'up' was promised to be increasing in P(y = no) and ended flat" in one
     assert "unexplained falls with it" in one
-    assert one.endswith("Of P('yes') it is written {'up': {'yes': +1}} (command line: --positive yes).")
-    plain = MonotonicClassifier(monotonic_cst={"up": -1}, max_iter=5, random_state=0).fit(X, two)
+    assert one.endswith("Of P(y = yes) it is written {'up': {'yes': +1}} (command line: --positive yes).")
+    plain = MonotonicClassifier(monotonic_cst={"up": {"yes": -1}}, max_iter=5, random_state=0).fit(X, two)
     (one,) = against_the_data(plain, X, two)
-    assert "'up' was promised to be decreasing in P('yes')" in one
+    assert "'up' was promised to be decreasing in P(y = yes)" in one
     assert "unexplained rises with it" in one
-    assert one.endswith("Of P('no') it is written {'up': {'no': -1}} (command line: --positive no).")
+    assert one.endswith("Of P(y = no) it is written {'up': {'no': -1}} (command line: --positive no).")
     right = MonotonicClassifier(monotonic_cst={"up": {"no": -1}}, max_iter=5, random_state=0).fit(X, two)
     assert list(against_the_data(right, X, two)) == []
     three = np.digitize(y, [-0.5, 0.5])

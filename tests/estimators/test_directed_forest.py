@@ -28,7 +28,7 @@ def with_trees(kind: str):
     X, y = rows()
     given = {"monotonic_cst": {"dose": 1, "age": -1}, "missing": {"dose": "lowest"}, **QUICK}
     model = MonotonicRegressor(**given) if kind == "number" else MonotonicClassifier(**given)
-    model.fit(X, y if kind == "number" else np.where(y > 0, "yes", "no"))
+    model.fit(X, y if kind == "number" else y > 0)
     forest = directed_forest(np.random.default_rng(1), (0, 1, 2), {0: 1, 1: -1}, 12, 4, (-FAR, 0.0, 0.0), codes=())
     model._adopt(with_forest(model.frozen_, forest), model._schema)
     return model, X

@@ -47,7 +47,7 @@ def test_the_page_names_what_trees_read_and_why_it_is_free(kind):
 
 def test_the_page_tells_the_direction_that_trees_keep():
     words = words_of(page("directed forest logit"))
-    assert "Raising dose never lowers P(yes)." in words
+    assert "Raising dose never lowers P(y = yes)." in words
     assert "Beside it stand 12 trees over 3 of them, which have a direction at most, and no slope bounds." in words
     assert "Free (trees): sugar, city. 12 trees read dose, sugar, city beside the network." in words
     assert "Every tree keeps the direction of dose, which is certified like any other. Nothing is promised of" in words
@@ -57,7 +57,7 @@ def test_the_page_tells_the_direction_that_trees_keep():
     assert "sugar, free (trees)" in words
     features = {feature["name"]: feature for feature in island(page("directed forest logit"), "page-data")["features"]}
     assert (features["dose"]["slopes"], features["dose"]["directions"]) == (None, ["increasing"])
-    assert "P(yes) cannot fall if you raise this." in words
+    assert "P(y = yes) cannot fall if you raise this." in words
     assert Certificate(island(page("directed forest logit"), "certificate")).check().startswith("PROVED")
 
 
@@ -150,8 +150,8 @@ def test_the_unconstrained_rival_may_have_a_forest_too(classifier):
     subject = subject_of(model, X, label, None, None)
     (rival,) = baselines_of(subject, ["unconstrained"])
     assert "trees may read every feature" in rival.words
-    plain = subject_of(MonotonicClassifier(monotonic_cst=[1, 0], max_iter=2).fit(X[["dose", "day"]], label),
-                       X[["dose", "day"]], label, None, None)  # fmt: skip
+    model = MonotonicClassifier(monotonic_cst={"dose": {"ill": 1}}, max_iter=2).fit(X[["dose", "day"]], label)
+    plain = subject_of(model, X[["dose", "day"]], label, None, None)
     assert "forest" not in baselines_of(plain, ["unconstrained"])[0].words
 
 

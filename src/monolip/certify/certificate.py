@@ -78,7 +78,7 @@ class Certificate:
 
     def check(self) -> str:
         """Run the independent checker on this document: what it proved, or a CertificateError."""
-        return run_checker(self.to_json()) + (f"{about}\n" if (about := claims_about(self.document)) else "")
+        return run_checker(self.to_json())
 
     def save(self, path: str | PathLike[str]) -> None:
         target = named_path(path)
@@ -92,7 +92,7 @@ class Certificate:
             document = json.loads(text)
             intact = (document["format"], document["version"]) == (FORMAT, VERSION) and seal(document) == document
             certificate = cls(document)
-            _ = list(certificate), certificate.kind, certificate.forest_features
+            _ = list(certificate), certificate.kind, certificate.forest_features, claims_about(document)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise CertificateError(
                 f"a certificate is a JSON document written by to_json; got another ({type(error).__name__}); get an "

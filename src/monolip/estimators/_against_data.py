@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.estimators._freezing import without_forest
-from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._schema import table_like
 from monolip.estimators._tables import RawTable
@@ -26,6 +25,7 @@ from monolip.estimators._targets import Target, class_target, number_target, rea
 from monolip.estimators.slope_table import promises_of_numbers
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import plain_value
+from monolip.output_link import OutputLink
 from monolip.raw_slopes import features_with_slopes
 
 __all__ = ["against_the_data", "contradicted"]
@@ -52,23 +52,24 @@ def against_the_data(model: Any, X: Any, y: Any, weight: Any = None) -> Iterator
     table = table_like(X, model._schema, type(model).__name__)
     if hasattr(model, "classes_"):
         codes = np.searchsorted(model.classes_, np.asarray(y))
-        target = class_target(codes, model.classes_, read_weights(weight, table.n_rows), None)
+        weights = read_weights(weight, table.n_rows)
+        target = class_target(codes, model.classes_, weights, None, model.frozen_.link.positive)
     else:
         target = number_target(y, model.loss, model.loss_parameter, weight, None, table.n_rows)
     plain = without_forest(model.frozen_)
-    return contradicted(model._predictor, plain, table, target, named_class(model, target.link.labels))
+    return contradicted(model._predictor, plain, table, target)
 
 
 def contradicted(
-    predictor: Predictor, network: FrozenNetwork, table: RawTable, target: Target, named: int = 1,
+    predictor: Predictor, network: FrozenNetwork, table: RawTable, target: Target,
     outputs: Callable[[NDArray[np.int64]], FloatArray] | None = None,
 ) -> Iterator[str]:  # fmt: skip
     """A sentence for each promised numeric feature of a fitted network that ended flat although y moves the other way.
 
     predictor: of the whole model; network: without trees, which have no slopes, and leave over what goes against a
-    promise as the network does. table, target: what it was fitted on. named: of two classes the one that promises were
-    asked about. Nothing is predicted unless a feature may be flat: mostly this takes no time. outputs: of rows by their
-    numbers, where somebody has a quicker way to them than the predictor.
+    promise as the network does. table, target: what it was fitted on. Nothing is predicted unless a feature may be
+    flat: mostly this takes no time. outputs: of rows by their numbers, where somebody has a quicker way to them than
+    the predictor.
     """
     rows = _rows(table.n_rows, target.weight)
     if len(rows) < FEWEST or not np.isfinite(target.scale):
@@ -88,22 +89,20 @@ def contradicted(
             continue
         z = _score(x[known], residuals[known, k], weight[known])
         if z * _SIGNS[word] < -CLEAR:
-            yield _sentence(table.names[j], _SIGNS[word], 1 if z > 0 else -1, target.link.labels, k, named)
+            yield _sentence(table.names[j], _SIGNS[word], 1 if z > 0 else -1, target.link, k)
 
 
-def _sentence(name: str, sign: int, rest: int, labels: Any, k: int, named: int) -> str:
+def _sentence(name: str, sign: int, rest: int, link: OutputLink, k: int) -> str:
     """sign, rest: where it was promised to go, and where the rest goes, of output k."""
-    two = labels is not None and len(labels) == 2
-    if two and not named:
-        sign, rest = -sign, -rest
-    label = None if labels is None else plain_value(labels[named if two else k])
+    labels, two = link.labels, link.positive is not None
     told = "increasing" if sign > 0 else "decreasing"
-    told += "" if labels is None else f" in P({label!r})"
+    told += "" if labels is None else f" in {link.probability(link.positive if two else k)}"
     question = f"is the sign{'' if labels is None else ', or the class,'} the wrong way round?"
-    if two:
-        other = plain_value(labels[1 - named])
+    if labels is not None and link.positive is not None:
+        other = plain_value(labels[1 - link.positive])
         question += (
-            f" Of P({other!r}) it is written {{{name!r}: {{{other!r}: {sign:+d}}}}} (command line: --positive {other})."
+            f" Of {link.probability(1 - link.positive)} it is written {{{name!r}: {{{other!r}: {sign:+d}}}}} (command "
+            f"line: --positive {other})."
         )
     way = "rises" if rest > 0 else "falls"
     return (

@@ -27,7 +27,6 @@ from monolip.estimators._fineness import MOST_BINS
 from monolip.estimators._fitting import Fitted, Settings, definition, fit_network
 from monolip.estimators._groups import hardly_groups
 from monolip.estimators._held_out import HeldOut
-from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import Display
 from monolip.estimators._promises import Promises, read_promises
@@ -61,7 +60,9 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, table: RawTable, target: Target, classes: NDArray[Any] | None) -> Self:
         schema = learn_schema(table, self.categorical_features)
-        promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
+        promises = read_promises(
+            schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes, target.link.positive
+        )
         settings = replace(self._settings(), trees=check_trees(self.trees, target))
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
@@ -78,8 +79,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         for words in (*hardly_groups(None if settings.holdout is None else target.groups), *fitted.blended.whole.told):
             warnings.warn(words, stacklevel=3)
         predictor = Predictor(fitted.blended.whole.network)
-        named = named_class(self, classes)
-        for sentence in contradicted(predictor, fitted.network, table, target, named, fitted.outputs):
+        for sentence in contradicted(predictor, fitted.network, table, target, fitted.outputs):
             warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
         if fitted.short_of_time and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
@@ -143,7 +143,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             return f
         if f.shape[1] > 1:
             raise InputError(NO_OFFSET.format(f.shape[1]))
-        return np.asarray(f + shift[:, None])
+        assert self.frozen_.link is not None
+        return np.asarray(f + self.frozen_.link.sign * shift[:, None])
 
     def _evaluate_exact(self, X: Any, offset: Any) -> tuple[FixedPointNetwork, NDArray[np.int64]]:
         """The deployed network and its integers, shape (n, n_outputs)."""
@@ -201,11 +202,10 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     def slopes_(self) -> SlopeTable:
         """What was promised and what is certified, per raw feature (and class), in raw units; print it.
 
-        Of two classes it speaks of the class that all promises named, else of the second; the head says which.
+        Of two classes it speaks of the one that constraints name, else of the second; the head says which.
         """
         check_is_fitted(self)
-        named = named_class(self, self.frozen_.link.labels if self.frozen_.link else None)
-        return SlopeTable.of(self.frozen_, self._capped, self.certificate_, named)
+        return SlopeTable.of(self.frozen_, self._capped, self.certificate_)
 
     @property
     def certificate_(self) -> Certificate:

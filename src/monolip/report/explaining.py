@@ -33,8 +33,8 @@ class Reason:
 class Explanation:
     """reasons: largest effect first; they add up to score - reference_score. goal: the score asked about, or None.
 
-    prediction, reference_prediction: the scores as predictions (regression) or as the probability of `label`. jumping:
-    features that a forest reads; how far they would have to move is not proved.
+    prediction, reference_prediction: the scores as predictions (regression) or as the probability of `label`, which
+    `probability` has in words. jumping: features that a forest reads; how far they would have to move is not proved.
     """
 
     score: float
@@ -50,6 +50,7 @@ class Explanation:
     changes: tuple[Change, ...] = ()
     together: Together | None = None
     jumping: tuple[str, ...] = ()
+    probability: str | None = None
 
     @property
     def remainder(self) -> float:
@@ -100,7 +101,7 @@ def explain(
     reasons.sort(key=lambda reason: -abs(reason.effect))
     k = sum(not same_value(own[name], other[name]) for name in score.names)
     how = "Shapley values, all orders" if k <= EXACT_UP_TO else "Shapley values, 512 orders sampled"
-    facts: dict[str, Any] = {"jumping": score.jumping}
+    facts: dict[str, Any] = {"jumping": score.jumping, "probability": score.probability}
     if goal is not None:
         wanted = score.score_for(goal)
         sign = -1 if here > wanted else 1
@@ -121,7 +122,7 @@ def _check_names(score: Score, names: Collection[str], what: str) -> None:
 
 
 def _promises(score: Score, capped: Collection[str]) -> list[Any]:
-    """What is promised of the explained score: of the first of two classes the other way round."""
+    """What is promised of the explained score: of the class that f is not about the other way round."""
     rows = list(SlopeTable.of(score.network, capped))
     if score.network.n_outputs > 1:
         return [row for row in rows if row.output == str(score.label)]

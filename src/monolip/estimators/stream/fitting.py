@@ -130,8 +130,9 @@ class _StreamFit:
             target = self._target(cells, extra, sample)
             schema = learn_schema(columns.every_label(table, sample), model.categorical_features)
             promises = read_promises(
-                schema, model.monotonic_cst, model.slopes, model.max_slope, model.missing, target.labels
-            )
+                schema, model.monotonic_cst, model.slopes, model.max_slope, model.missing, target.labels,
+                target.positive,
+            )  # fmt: skip
         except MonolipError:
             if self.kept is not None:
                 self.kept.withdraw()  # of this pass with these arguments nothing can come
@@ -183,9 +184,9 @@ class _StreamFit:
         return labelled, declared
 
     def _target(self, cells: Any, extra: Any, sample: Sample) -> StreamTarget:
-        has = (self.layout.weight is not None, self.layout.offset is not None)
         if self.layout.is_class:
-            return StreamTarget.of_classes(cells, extra, sample, self.model.class_weight, *has)
+            return StreamTarget.of_classes(cells, extra, sample, self.model, self.layout)
+        has = (self.layout.weight is not None, self.layout.offset is not None)
         return StreamTarget.of_numbers(cells, extra, self.model.loss, self.model.loss_parameter, *has)
 
     def _refine(self, made: Buffers, fit: SampleFit) -> tuple[Refiner, Standing]:
