@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,7 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
     shares = None if target.classes is None else np.bincount(target.classes, target.weight).tolist()
     unit = (target.scale, target.shift, target.deviation, shares)
     return {
-        "y (or its weights, loss or classes)": (target.loss, target.link, *unit),
+        "y (or its weights, loss or classes)": (target.loss, replace(target.link, target=None), *unit),
         "monotonic_cst": promises.directions.tolist(),
         "slopes": promises.intervals,
         "max_slope": (str(promises.caps.tolist()), promises.standard_cap),  # as text: NaN is equal to NaN
