@@ -26,7 +26,6 @@ from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._foreign_arguments import ExplainedParameters
 from monolip.estimators._groups import hardly_groups
 from monolip.estimators._held_out import HeldOut
-from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import ADDITIVE_KEPT, SHORT_OF_TIME, Display
 from monolip.estimators._promises import Promises, read_promises
@@ -70,9 +69,11 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """validation: reads the user's own validation rows, once the schema is known."""
         schema = learn_schema(table, self.categorical_features)
-        promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
+        promises = read_promises(
+            schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes, target.link.positive
+        )
         # Before any training: a person may want to stop, and as an error it leaves the model before whole.
-        if text := contradicted(table, schema, promises, target, classes, named_class(self, classes)):
+        if text := contradicted(table, schema, promises, target):
             warnings.warn(text, PromiseWarning, stacklevel=4)
         settings = replace(self._settings(), callbacks=read_callbacks(callbacks))
         same = data_digest(table, target) if self.warm_start else {}
@@ -159,7 +160,8 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
             return f
         if f.shape[1] > 1:
             raise InputError(NO_OFFSET.format(f.shape[1]))
-        return np.asarray(f + shift[:, None])
+        assert self.frozen_.link is not None
+        return np.asarray(f + self.frozen_.link.sign * shift[:, None])
 
     def _evaluate_exact(self, X: Any, offset: Any) -> tuple[FixedPointNetwork, NDArray[np.int64]]:
         """The deployed network and its integers, shape (n, n_outputs)."""
@@ -207,11 +209,10 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     def slopes_(self) -> SlopeTable:
         """What was promised and what is certified, per raw feature (and class), in raw units; print it.
 
-        Of two classes it speaks of the class that all promises named, else of the second; the head says which.
+        Of two classes it speaks of the one that constraints name, else of the second; the head says which.
         """
         check_is_fitted(self)
-        named = named_class(self, self.frozen_.link.labels if self.frozen_.link else None)
-        table = SlopeTable.of(self.frozen_, self._capped, self.certificate_, named)
+        table = SlopeTable.of(self.frozen_, self._capped, self.certificate_)
         return replace(table, labels=self._schema.labels)
 
     @property
