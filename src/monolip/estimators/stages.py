@@ -52,9 +52,7 @@ class Plan:
         wide = self.options.wide_features
         return self.options.slope_rate * math.sqrt(wide / max(wide, self.n_features))
 
-    def run(
-        self, given: Sequence[tuple[Member, int]], rows: Rows | None = None, salt: int = 0
-    ) -> list[TrainingResult]:
+    def run(self, given: Sequence[tuple[Member, int]], rows: Rows | None = None, salt: int = 0) -> list[TrainingResult]:
         """Train members, each in a stage (1 is the first), from where they were before; rows: None for their own."""
         jobs = [
             Job(
@@ -247,10 +245,16 @@ def _row(
 
 
 def _reported(trained: Trained, rows: Sequence[dict[str, Any]], plan: Plan) -> Trained:
-    """Return it with rows added to its history, after the callbacks have seen them."""
-    ended = [callback(dict(row)) is True for row in rows for callback in plan.callbacks]
-    stopped: Stopped = "callback" if any(ended) and not trained.stopped else trained.stopped
-    return replace(trained, history=(*trained.history, *rows), stopped=stopped)
+    """Return it with rows added to its history, after the callbacks have seen them.
+
+    Ctrl-C while a callback runs ends training, and loses nothing that was trained before.
+    """
+    trained = replace(trained, history=(*trained.history, *rows))
+    try:
+        ended = [callback(dict(row)) is True for row in rows for callback in plan.callbacks]
+    except KeyboardInterrupt:
+        return replace(trained, stopped="interrupted")
+    return replace(trained, stopped="callback") if any(ended) and not trained.stopped else trained
 
 
 def _why_stopped(results: Sequence[TrainingResult]) -> Stopped:
