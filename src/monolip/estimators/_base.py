@@ -38,8 +38,7 @@ from monolip.estimators._targets import NO_OFFSET, Target, read_offsets
 from monolip.estimators._torch import from_modules, to_modules
 from monolip.estimators._warm_start import to_continue
 from monolip.estimators.fit import Fitted, Settings, definition, fit_network
-from monolip.estimators.fit_options import FitOptions
-from monolip.estimators.inputs import MOST_BINS
+from monolip.estimators.fit_options import MOST_BINS, FitOptions
 from monolip.estimators.slope_table import SlopeTable
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
@@ -123,6 +122,18 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         self._predictor = predictor or Predictor(network)
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `fit_options__n_bins` and the like set one field of fit_options.
+
+        The fields are those of FitOptions() where fit_options is None. An object passed as fit_options is not changed.
+        """
+        if any(name.startswith("fit_options__") for name in params):
+            given = params.get("fit_options", self.fit_options)
+            options = FitOptions() if given is None else given
+            params["fit_options"] = replace(options) if isinstance(options, FitOptions) else options
+        changed: Self = super().set_params(**params)
+        return changed
+
     def _settings(self) -> Settings:
         """Return the parameters, checked; arguments of the constructor override the options of the same name."""
         threads(self.n_jobs)
@@ -132,6 +143,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
                 f"fit_options is a FitOptions or None; got {options!r}; write fit_options=FitOptions.accurate(), or "
                 "FitOptions(...) with the fields that differ."
             )
+        options = replace(options)  # the user's own may be changed later, by set_params
         if self.hidden_layer_sizes is not None:
             options = replace(options, hidden_layer_sizes=widths(self.hidden_layer_sizes))
         if self.validation_fraction is not None:

@@ -48,6 +48,7 @@ from monolip.input_transform import InputTransform
 __all__ = ["Fitted", "Settings", "definition", "fit_network", "marked_history", "train_groups"]
 
 Validation = tuple[RawTable, Target]
+OWN_ARGUMENTS = ("hidden_layer_sizes", "validation_fraction")  # fields of the options that the constructor may set
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,7 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
     """Return what all members of a model share, by the argument it came from; a warm start may not change it."""
     shares = None if target.classes is None else np.bincount(target.classes, target.weight).tolist()
     unit = (target.scale, target.shift, target.deviation, shares)
+    options = settings.options
     return {
         "y (or its weights, loss or classes)": (target.loss, target.link, *unit),
         "monotonic_cst": promises.directions.tolist(),
@@ -149,7 +151,9 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
         "max_slope": (str(promises.caps.tolist()), promises.standard_cap),  # as text: NaN is equal to NaN
         "missing": promises.missing,
         "n_bins": settings.n_bins,
-        "fit_options": settings.options,
+        **{name: getattr(settings, name) for name in ("max_iter", "batch_size", "early_stopping")},
+        **{name: getattr(options, name) for name in OWN_ARGUMENTS},
+        "fit_options": replace(options, **{name: getattr(FitOptions(), name) for name in OWN_ARGUMENTS}),
     }
 
 

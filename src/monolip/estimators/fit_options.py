@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+import operator
+import reprlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
-from monolip.errors import InputError
+import numpy as np
 
-__all__ = ["FitOptions", "Stage"]
+from monolip.errors import InputError
+from monolip.input_columns import plain_value
+
+__all__ = ["MOST_BINS", "FitOptions", "Stage"]
+
+MOST_BINS = 256  # per feature
 
 
 @dataclass(frozen=True)
@@ -96,25 +104,10 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, default = getattr(self, field.name), field.default
-            several = isinstance(default, tuple)
-            if several and isinstance(value, list):
-                value = tuple(value)
+            given = getattr(self, field.name)
+            value = _read(field.name, given, field.default)
+            if value is not given:
                 object.__setattr__(self, field.name, value)
-            if several and len(default) == 2 and field.name != "hidden_layer_sizes" and not isinstance(value, tuple):
-                value = (value, value)
-                object.__setattr__(self, field.name, value)
-            parts = value if isinstance(value, tuple) else (value,)
-            whole = isinstance(default[0] if several and default[0] is not None else default, int | tuple)
-            for part in parts:
-                if not _is_allowed(field.name, part, whole):
-                    kind = "a whole number" if whole else "a finite number"
-                    raise InputError(f"{field.name} holds {kind}, at least 0; got {part!r}; correct it.")
-            if several and (not parts or (len(default) == 2 and field.name in _PAIRS and len(parts) != 2)):
-                raise InputError(
-                    f"{field.name} is {'a pair of numbers' if field.name in _PAIRS else 'a tuple of numbers'}; got "
-                    f"{value!r}; correct it."
-                )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return every field by name, as scikit-learn's searches ask for them."""
@@ -160,11 +153,47 @@ class FitOptions:
 
 
 _PAIRS = ("n_bins", "n_stages", "n_estimators", "n_validated", "batch_size", "min_stages")
+_WHOLE = (
+    "many_rows", "max_validation_rows", "n_bins", "total_bins", "rows_per_bin", "bin_kinds", "one_hot_levels",
+    "n_estimators", "n_validated", "hidden_layer_sizes", "batch_size", "first_steps", "n_stages", "wide_features",
+    "min_stages", "unvalidated_stages",
+)  # fmt: skip
+_AT_LEAST_1 = (
+    "max_validation_rows", "rows_per_bin", "n_estimators", "n_validated", "hidden_layer_sizes", "batch_size",
+    "first_steps", "wide_features",
+)  # fmt: skip
+_ABOVE_0 = ("ridge_strengths", "usual_strength", "validation_fraction")
+_MOST = {"validation_fraction": 0.5, "n_bins": MOST_BINS, "bin_kinds": MOST_BINS}
 
 
-def _is_allowed(name: str, value: Any, whole: bool) -> bool:
-    if value is None:
-        return name == "bin_kinds"
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-        return False
-    return math.isfinite(value) and value >= 0
+def _read(name: str, given: Any, default: Any) -> Any:
+    """Return the value of a field, checked: the very object where it needs no conversion, as clones ask for it."""
+    if not isinstance(default, tuple):
+        return _number(name, given)
+    several = np.iterable(given) and not isinstance(given, str | bytes | Mapping)
+    if not several:
+        return (_number(name, given),) * (2 if name in _PAIRS else 1)
+    values = tuple(given)
+    if (name in _PAIRS and len(values) != 2) or (not values and name != "hidden_layer_sizes"):
+        rule = "one number, or a pair of them" if name in _PAIRS else "one number or several"
+        raise InputError(f"{name} holds {rule}; got {reprlib.repr(given)}; correct it.")
+    found = tuple(_number(name, value) for value in values)
+    unchanged = isinstance(given, tuple) and all(map(operator.is_, found, given))
+    return given if unchanged else found
+
+
+def _number(name: str, given: Any) -> Any:
+    value, whole = plain_value(given), name in _WHOLE
+    if value is None and name == "bin_kinds":
+        return None
+    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    low, most = int(name in _AT_LEAST_1), _MOST.get(name, math.inf)
+    if is_number and math.isfinite(value) and low <= value <= most and (value > 0 or name not in _ABOVE_0):
+        return given if type(given) is type(value) else value
+    bounds = "above 0" if name in _ABOVE_0 else f"at least {low}"
+    bounds += "" if math.isinf(most) else f" and at most {most:g}"
+    kind = "a whole number" if whole else "a finite number"
+    raise InputError(
+        f"{name} holds {kind}, {bounds}{', or None' if name == 'bin_kinds' else ''}; got {reprlib.repr(value)}; "
+        "correct it."
+    )

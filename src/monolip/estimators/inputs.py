@@ -30,7 +30,6 @@ from monolip.input_transform import InputTransform
 from monolip.piecewise_linear import PiecewiseLinear
 
 __all__ = [
-    "MOST_BINS",
     "MOST_PIECES",
     "MergedInputs",
     "bin_ranges",
@@ -46,7 +45,6 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-MOST_BINS = 256  # per feature
 MOST_PIECES = 2**26  # of all features: maps^2 * knots; checker/monolip_check.py has the same number
 FEW_BINS = 8  # whose slopes have a ridge penalty of 1; with many features, half of them or none
 MAP_PENALTY, CATEGORY_PENALTY = 0.1, 0.3  # ridge penalties of the map of a whole feature, and of a category's columns
@@ -57,7 +55,7 @@ def fit_inputs(
 ) -> InputTransform:
     """Return the inputs with the finest bins that any member sees; n_bins: of the user, None leaves it to the rule."""
     if n_bins is not None:
-        inputs = learn_inputs(table, schema, promises, target, n_bins)
+        inputs = learn_inputs(table, schema, promises, target, n_bins, options.one_hot_levels)
         if too_fine(inputs):
             raise InputError(
                 f"bins are few enough for the checker to prove a certificate in seconds; n_bins={n_bins} with "
@@ -65,10 +63,10 @@ def fit_inputs(
             )
         return inputs
     n_bins = choose_n_bins(table, schema, options)
-    inputs = learn_inputs(table, schema, promises, target, n_bins)
+    inputs = learn_inputs(table, schema, promises, target, n_bins, options.one_hot_levels)
     while too_fine(inputs) and n_bins > 0:
         n_bins //= 2
-        inputs = learn_inputs(table, schema, promises, target, n_bins)
+        inputs = learn_inputs(table, schema, promises, target, n_bins, options.one_hot_levels)
     return inputs
 
 
@@ -98,7 +96,7 @@ def _has_several_values(values: FloatArray) -> bool:
 
 
 def learn_inputs(
-    table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int
+    table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int, one_hot_levels: int
 ) -> InputTransform:
     """Return the calibrations and tables of categories, learned from training rows only."""
     numbers: list[Uncalibrated] = []
@@ -122,6 +120,7 @@ def learn_inputs(
                 missing=promises.missing[j],
                 target=target.averaged,
                 weight=target.weight,
+                one_hot_levels=one_hot_levels,
             )
         )
     return InputTransform(tuple(columns))
