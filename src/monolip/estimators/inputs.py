@@ -97,9 +97,7 @@ def _has_several_values(values: FloatArray) -> bool:
     return bool(((values > low) & (values < high)).any())
 
 
-def learn_inputs(
-    table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int
-) -> InputTransform:
+def learn_inputs(table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int) -> InputTransform:
     """Return the calibrations and tables of categories, learned from training rows only."""
     numbers: list[Uncalibrated] = []
     for j, column in enumerate(table.columns):

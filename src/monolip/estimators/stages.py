@@ -52,9 +52,7 @@ class Plan:
         wide = self.options.wide_features
         return self.options.slope_rate * math.sqrt(wide / max(wide, self.n_features))
 
-    def run(
-        self, given: Sequence[tuple[Member, int]], rows: Rows | None = None, salt: int = 0
-    ) -> list[TrainingResult]:
+    def run(self, given: Sequence[tuple[Member, int]], rows: Rows | None = None, salt: int = 0) -> list[TrainingResult]:
         """Train members, each in a stage (1 is the first), from where they were before; rows: None for their own."""
         jobs = [
             Job(
@@ -194,7 +192,8 @@ def add_followers(trained: Trained, n_members: int, rows: Rows, plan: Plan) -> T
     Followers are trained on all rows to the stage that their group chose, without validation rows of their own. Those
     that time or Ctrl-C ends early are thrown away.
     """
-    number = 1 + max(member.number for _, member in trained.members)
+    # Numbers of members whose group was dropped are in the history; they are not used again.
+    number = 1 + max(*(member.number for _, member in trained.members), *(row["member"] for row in trained.history))
     numbers: list[list[int]] = [[] for _ in trained.groups]
     for _ in range(n_members - len(trained.members)):
         k = min(range(len(numbers)), key=lambda k: len(trained.groups[k].members) + len(numbers[k]))
