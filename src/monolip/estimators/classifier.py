@@ -125,9 +125,12 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     _calibration: Calibration | None = None
     _held_out: HeldOut | None = None  # until its calibration is asked for
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None, callbacks: Any = None
+    ) -> Self:  # fmt: skip
         """Fit on any table; labels of any kind. offset: (n,), added to the log-odds of two classes. groups: (n,),
-        names; rows of one are held out together, or not at all."""
+        names; rows of one group are in the same fold. callbacks: functions that are called with each new row of
+        history_ (a dict); one that returns True ends training with the best model so far."""
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
         check_class_weight(self.class_weight)
@@ -162,7 +165,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             )
         classes = classes + 0.0 if classes.dtype.kind == "f" else classes  # -0.0 is no other class than 0.0
         target = replace(class_target(codes, classes, weight, offset), groups=read_groups(groups, table.n_rows))
-        self._fit(table, target, classes)
+        self._fit(table, target, classes, callbacks=callbacks)
         self.classes_ = classes  # only now: a refit that fails leaves the old model whole
         return self
 

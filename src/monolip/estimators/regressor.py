@@ -134,15 +134,18 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None, callbacks: Any = None
+    ) -> Self:  # fmt: skip
         """Fit on any table. offset: (n,), added to f (under a log link: the logarithm of an exposure). groups: (n,),
-        names; rows of one are held out together, or not at all."""
+        names; rows of one group are in the same fold. callbacks: functions that are called with each new row of
+        history_ (a dict); one that returns True ends training with the best model so far."""
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
         table = read_table(X)
         refuse_infinite(table)
         target = number_target(y, self.loss, self.loss_parameter, sample_weight, offset, table.n_rows)
-        return self._fit(table, replace(target, groups=read_groups(groups, table.n_rows)), None)
+        return self._fit(table, replace(target, groups=read_groups(groups, table.n_rows)), None, callbacks=callbacks)
 
     def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[np.float64]:
         """Predictions, shape (n,); non-decreasing bit for bit where that is promised.
