@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 from monolip.errors import InputError
+from monolip.input_columns import plain_value
 
 __all__ = ["FitOptions", "Stage"]
 
@@ -96,25 +98,17 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, default = getattr(self, field.name), field.default
-            several = isinstance(default, tuple)
-            if several and isinstance(value, list):
-                value = tuple(value)
-                object.__setattr__(self, field.name, value)
-            if several and len(default) == 2 and field.name != "hidden_layer_sizes" and not isinstance(value, tuple):
+            given, default = getattr(self, field.name), field.default
+            value = _plain(given)
+            if field.name in _PAIRS and not isinstance(value, tuple):
                 value = (value, value)
+            _check(field.name, value, default)
+            if value is not given:
                 object.__setattr__(self, field.name, value)
-            parts = value if isinstance(value, tuple) else (value,)
-            whole = isinstance(default[0] if several and default[0] is not None else default, int | tuple)
-            for part in parts:
-                if not _is_allowed(field.name, part, whole):
-                    kind = "a whole number" if whole else "a finite number"
-                    raise InputError(f"{field.name} holds {kind}, at least 0; got {part!r}; correct it.")
-            if several and (not parts or (len(default) == 2 and field.name in _PAIRS and len(parts) != 2)):
-                raise InputError(
-                    f"{field.name} is {'a pair of numbers' if field.name in _PAIRS else 'a tuple of numbers'}; got "
-                    f"{value!r}; correct it."
-                )
+        if not 0 < self.validation_fraction <= 0.5:
+            raise InputError(
+                f"validation_fraction of FitOptions lies in (0, 0.5]; got {self.validation_fraction!r}; correct it."
+            )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return every field by name, as scikit-learn's searches ask for them."""
@@ -160,11 +154,34 @@ class FitOptions:
 
 
 _PAIRS = ("n_bins", "n_stages", "n_estimators", "n_validated", "batch_size", "min_stages")
+_AT_LEAST_1 = ("n_estimators", "n_validated", "batch_size", "first_steps", "rows_per_bin", "hidden_layer_sizes")
+_LARGEST = 2**31 - 1  # of any number
+_LONGEST = 64  # of any tuple
 
 
-def _is_allowed(name: str, value: Any, whole: bool) -> bool:
-    if value is None:
-        return name == "bin_kinds"
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-        return False
-    return math.isfinite(value) and value >= 0
+def _plain(value: Any) -> Any:
+    """Return lists and arrays as tuples, and numbers of numpy as Python's; what is plain already as it is."""
+    if isinstance(value, tuple) and all(part is None or type(part) in (int, float) for part in value):
+        return value
+    several = isinstance(value, list | tuple) or (hasattr(value, "ndim") and value.ndim == 1)
+    return tuple(plain_value(part) for part in value) if several else plain_value(value)
+
+
+def _check(name: str, value: Any, default: Any) -> None:
+    """Raise InputError unless the value is what the default is: a number, or a tuple of them; a pair stays one."""
+    several, pair = isinstance(default, tuple), name in _PAIRS
+    right = isinstance(value, tuple) == several and (not several or 0 < len(value) <= _LONGEST)
+    if not right or (pair and len(value) != 2):
+        kind = "a number or a pair of numbers" if pair else "a tuple of numbers" if several else "a number"
+        raise InputError(f"{name} of FitOptions is {kind}; got {reprlib.repr(value)}; correct it.")
+    numbers = [number for number in (default if several else (default,)) if number is not None]
+    whole, least = all(isinstance(number, int) for number in numbers), 1 if name in _AT_LEAST_1 else 0
+    for number in value if several else (value,):
+        if number is None and name == "bin_kinds":
+            continue
+        if type(number) not in ((int,) if whole else (int, float)) or not least <= number <= _LARGEST:
+            kind = "whole numbers" if whole else "numbers"
+            raise InputError(
+                f"{name} of FitOptions holds {kind} from {least} to {_LARGEST:,}; got {reprlib.repr(number)}; correct "
+                "it."
+            )
