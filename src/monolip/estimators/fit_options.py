@@ -27,7 +27,7 @@ class FitOptions:
 
     Pass an instance as `fit_options=`, or search single fields with scikit-learn as `fit_options__n_bins`. Pairs hold
     one number for tables with fewer than `many_rows` rows and one for larger tables. Measurements of every field:
-    docs/research.md and `benchmarks/ablation.py`.
+    docs/research/training.md and `benchmarks/ablation.py`.
 
     Example:
         >>> FitOptions().get_params()["many_rows"], FitOptions.accurate().n_estimators
