@@ -1,4 +1,4 @@
-"""Fits that something happens to: a callback, Ctrl-C or the end of time in a training, in many places."""
+"""Fits that something happens to: Ctrl-C or the end of time in a training."""
 
 from __future__ import annotations
 
@@ -6,16 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from monolip.estimators import _base, _training, stages
+from monolip.estimators import _training, stages
 
-__all__ = ["fit_with_callback", "fit_with_ctrl_c", "fit_without_time", "n_trainings"]
-
-
-def fit_with_callback(model, X, y, callback, **more):
-    """The model, fitted with a callback that is called with every row of the history."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_base, "read_callbacks", lambda _: (callback,))
-        return model.fit(X, y, **more)
+__all__ = ["fit_with_ctrl_c", "fit_without_time", "n_trainings"]
 
 
 def fit_with_ctrl_c(model, X, y, number, **more):

@@ -12,7 +12,7 @@ from monolip.certify import audit
 from monolip.estimators import FitOptions, MonotonicClassifier, MonotonicRegressor
 from monolip.estimators._progress import Display
 
-from .fit_with import fit_with_callback, fit_with_ctrl_c, fit_without_time, n_trainings
+from .fit_with import fit_with_ctrl_c, fit_without_time, n_trainings
 
 # two kinds of bins, validated members and followers of each, few steps
 OPTIONS = FitOptions(
@@ -264,10 +264,10 @@ def without(rows, *names):
 def test_a_callback_sees_every_row_of_the_history_in_its_order():
     X, y = data()
     seen = []
-    model = fit_with_callback(regressor(), X, y, seen.append)
+    model = regressor().fit(X, y, callbacks=seen.append)
     assert without(seen, "chosen") == without(model.history_, "chosen")
     assert model.frozen_.digest == regressor().fit(X, y).frozen_.digest
-    changed = fit_with_callback(regressor(), X, y, lambda row: row.clear())  # a copy of its own
+    changed = regressor().fit(X, y, callbacks=lambda row: row.clear())  # a copy of its own
     assert without(changed.history_, "seconds") == without(model.history_, "seconds")
 
 
@@ -278,7 +278,7 @@ def test_a_callback_that_returns_true_ends_training_with_what_there_is():
         seen = []
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # the user wanted it
-            model = fit_with_callback(regressor(), X, y, lambda row, seen=seen: seen.append(row) or len(seen) > stop)
+            model = regressor().fit(X, y, callbacks=[seen.append, lambda _, s=seen, n=stop: len(s) > n])
         assert len(model.history_) >= stop + 1
         assert len(model.history_) <= stop + 4  # members of a stage are trained together
         assert is_sound(model, X, y)
@@ -287,7 +287,7 @@ def test_a_callback_that_returns_true_ends_training_with_what_there_is():
 @pytest.mark.parametrize("answer", [None, 1, "stop", False])
 def test_only_true_ends_training(answer):
     X, y = data()
-    model = fit_with_callback(regressor(), X, y, lambda row: answer)
+    model = regressor().fit(X, y, callbacks=lambda row: answer)
     assert model.frozen_.digest == regressor().fit(X, y).frozen_.digest
 
 
@@ -305,7 +305,7 @@ def test_ctrl_c_in_any_callback_leaves_what_was_trained_before(many):
                 raise KeyboardInterrupt
 
         with pytest.warns(UserWarning, match="fit was interrupted; the model is the best one so far"):
-            model = fit_with_callback(regressor(fit_options=options), X, y, interrupt)
+            model = regressor(fit_options=options).fit(X, y, callbacks=interrupt)
         assert is_sound(model, X, y)
         shown = without(model.history_, "chosen", "seconds")
         assert shown == without(whole.history_, "chosen", "seconds")[: len(shown)]
@@ -320,11 +320,11 @@ def test_an_error_in_a_callback_is_the_users():
         raise RuntimeError("mine")
 
     with pytest.raises(RuntimeError, match="mine"):
-        fit_with_callback(regressor(), X, y, broken)
+        regressor().fit(X, y, callbacks=broken)
 
 
 def test_a_model_that_was_stopped_passes_an_audit():
     X, y = data()
-    model = fit_with_callback(regressor(), X, y, lambda row: row["stage"] == 1)
+    model = regressor().fit(X, y, callbacks=lambda row: row["stage"] == 1)
     report = audit(model.predict, X, [1, 0, 1], max_rows=50, max_evaluations=50_000)
     assert not report.violated

@@ -132,13 +132,15 @@ def test_a_number_stands_for_a_pair_and_a_list_for_a_tuple():
         ("wide_features", 0),
         ("min_improvement", "little"),
         ("unvalidated_stages", 1.5),
+        ("min_stages", 10**30),
+        ("slope_decays", (0.1,) * 10_000),
     ],
 )
 def test_bad_values_are_refused_by_the_name_of_their_field(name, value):
-    with pytest.raises(InputError, match=rf"^{name} holds .*; got .*; correct it\.$") as caught:
+    with pytest.raises(InputError, match=rf"^{name} of FitOptions holds .*; got .*; correct it\.$") as caught:
         FitOptions(**{name: value})
     assert "np." not in str(caught.value)
-    with pytest.raises(InputError, match=rf"^{name} holds"):
+    with pytest.raises(InputError, match=rf"^{name} of FitOptions holds"):
         FitOptions().set_params(**{name: value})
 
 

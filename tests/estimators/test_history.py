@@ -9,8 +9,6 @@ import pytest
 
 from monolip.estimators import FitOptions, MonotonicClassifier, MonotonicRegressor
 
-from .fit_with import fit_with_callback
-
 KEYS = [
     "member", "n_bins", "stage", "refit", "steps", "slope_decay", "training_loss", "validation_loss", "seconds",
     "chosen",
@@ -109,7 +107,7 @@ def test_numbers_of_a_classifiers_history_are_plain(tmp_path):
 def test_verbose_prints_a_line_for_each_row(capsys):
     X, y = data()
     seen = []
-    model = fit_with_callback(regressor(verbose=1), X, y, seen.append)
+    model = regressor(verbose=1).fit(X, y, callbacks=seen.append)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == len(model.history_) == len(seen)
     best = {}

@@ -158,6 +158,20 @@ def test_members_added_later_are_those_of_a_fit_with_all_of_them(first, later, n
     assert without_seconds(warm) == without_seconds(cold)
 
 
+def test_members_added_later_are_those_of_a_fit_with_all_where_a_kind_was_left_out(rng):
+    X = rng.uniform(0, 1, (600, 2))
+    y = np.sin(2 * np.pi * 8 * X[:, 0]) + 0.05 * rng.normal(size=600)
+    options = FitOptions(**{**KINDS, "n_bins": 64}, n_estimators=6, n_validated=1, kind_tolerance=0.05)
+    warm = regressor(fit_options=options, n_estimators=4, warm_start=True).fit(X, y)
+    warm.set_params(n_estimators=7).fit(X, y)
+    cold = regressor(fit_options=options, n_estimators=7).fit(X, y)
+    assert len({row["n_bins"] for row in cold.history_ if row["chosen"]}) == 1
+    assert warm.frozen_.digest == cold.frozen_.digest
+    assert without_seconds(warm) == without_seconds(cold)
+    numbers = [row["member"] for row in cold.history_ if row["stage"] == 1 and not row["refit"]]
+    assert len(numbers) == len(set(numbers))  # no number stands for two members
+
+
 @pytest.mark.parametrize("make", [MonotonicRegressor, MonotonicClassifier])
 @pytest.mark.parametrize("n", [300, 10])
 def test_members_added_later_leave_those_there_are_as_they_were(make, n):

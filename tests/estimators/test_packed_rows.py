@@ -164,7 +164,7 @@ def test_a_fit_needs_no_more_than_twice_the_table(n, d, constant):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
     y = np.exp(X[:, 0] / 2) + X[:, 1] * X[:, 2]
-    settings = {**QUICK, "n_bins": 8, "fit_options": FitOptions(bin_kinds=(None,))}
+    settings = {**QUICK, "fit_options": FitOptions(bin_kinds=(None,), n_bins=8)}
     MonotonicRegressor(**settings).fit(X[:200], y[:200])  # what is loaded once is no memory of this fit
     tracemalloc.start()
     try:

@@ -108,7 +108,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
     _stopped = ""  # what ended training before its time: "time", "interrupted" or "callback"
 
     def _know(self, facts: Facts, held_out: HeldOut | None = None) -> None:
-        """held_out: answers for rows held out that nobody has measured yet."""
+        """Keep what the fit recorded; held_out: outputs for validation rows, to measure calibration when asked for."""
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
 
     def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
@@ -190,8 +190,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         source: a file, a directory (key=value folders are columns), a glob, or a list of these. target, sample_weight,
         offset: names of columns; features: names of the others to learn from (None: all). checkpoint: a folder; the
         same call goes on from it after a kill, to the same bits. Up to 262,144 rows this is `fit`, bit for bit; beyond,
-        a fit of a random part is trained further on the stream, as long as rows held out say that it gains. With
-        verbose=1 batches read, trainings and buffers are told as they go, in lines where there is no terminal.
+        a fit of a random part is trained further on the stream until its validation loss stops improving. verbose=1
+        reports batches, stages and buffers; without a terminal it prints plain lines.
         """
         from monolip.estimators.stream.fitting import fit_stream
 

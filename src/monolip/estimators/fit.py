@@ -32,7 +32,13 @@ from monolip.estimators.fit_options import FitOptions
 from monolip.estimators.folds import FEWEST_ROWS, Rows, every_row, make_folds
 from monolip.estimators.freeze import freeze
 from monolip.estimators.inputs import fit_inputs, kinds_of_bins, make_problem
-from monolip.estimators.members import Group, deal_rows, fit_additive_models, validation_rows_of_user
+from monolip.estimators.members import (
+    Group,
+    ValidationRows,
+    deal_rows,
+    fit_additive_models,
+    validation_rows_of_user,
+)
 from monolip.estimators.stages import (
     History,
     Plan,
@@ -113,7 +119,7 @@ def fit_network(
     )
     networks = tuple(group.merged.expand(member.result(group.best)) for group, member in trained.members)
     network = freeze(networks, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift)
-    history = marked_history((*(before.history if before else ()), *trained.history), trained)
+    history = marked_history(trained.history, trained)
     steps = max(sum(stage.steps for stage in plan.stages[: group.best]) for group in trained.groups)
     epochs = max(1, round(steps * plan.batch_size / plan.n_rows))
     outputs = _outputs(trained, target) if table is given else None
@@ -131,7 +137,7 @@ def train_groups(
     plan = _plan(n, len(inputs.columns), target, settings, started, on_progress, folds is not None or bool(validation))
     n_members = settings.n_members or int(options.of("n_estimators", n))
     if before is not None:
-        return add_followers(Trained(before.trained.groups), n_members, every_row(n), plan), plan
+        return add_followers(Trained(before.trained.groups, before.history), n_members, every_row(n), plan), plan
     groups = _additive_models(inputs, boxes, table, target, validation, folds, n_members, settings)
     trained = without_bad_groups(train_in_stages(groups, plan), options)
     if validation is None:
@@ -191,7 +197,7 @@ def _additive_models(
         numbers = range(k, n_members, len(kinds))
         if validation is not None:
             rows = validation_rows_of_user(make_problem(merged, boxes, *validation, hidden, seed, trained=False))
-            dealt = [(every_row(len(target.y)), rows)] * len(numbers)
+            dealt: list[tuple[Rows, ValidationRows | None]] = [(every_row(len(target.y)), rows)] * len(numbers)
         else:
             dealt = deal_rows(problem, folds, len(numbers), options)
         groups.append(fit_additive_models(Group(n_bins, merged, problem), dealt, numbers[: len(dealt)], options))

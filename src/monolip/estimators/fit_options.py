@@ -33,7 +33,7 @@ class FitOptions:
 
     Pass an instance as `fit_options=`, or search single fields with scikit-learn as `fit_options__n_bins`. Pairs hold
     one number for tables with fewer than `many_rows` rows and one for larger tables. Measurements of every field:
-    docs/research.md and `benchmarks/ablation.py`.
+    docs/research/training.md and `benchmarks/ablation.py`.
 
     Example:
         >>> FitOptions().get_params()["many_rows"], FitOptions.accurate().n_estimators
@@ -164,6 +164,8 @@ _AT_LEAST_1 = (
 )  # fmt: skip
 _ABOVE_0 = ("ridge_strengths", "usual_strength", "validation_fraction")
 _MOST = {"validation_fraction": 0.5, "n_bins": MOST_BINS, "bin_kinds": MOST_BINS}
+_LARGEST = 2**31 - 1  # of any other number
+_LONGEST = 64  # of any tuple
 
 
 def _read(name: str, given: Any, default: Any) -> Any:
@@ -174,9 +176,10 @@ def _read(name: str, given: Any, default: Any) -> Any:
     if not several:
         return (_number(name, given),) * (2 if name in _PAIRS else 1)
     values = tuple(given)
-    if (name in _PAIRS and len(values) != 2) or (not values and name != "hidden_layer_sizes"):
-        rule = "one number, or a pair of them" if name in _PAIRS else "one number or several"
-        raise InputError(f"{name} holds {rule}; got {reprlib.repr(given)}; correct it.")
+    few = not values and name != "hidden_layer_sizes"
+    if few or len(values) > _LONGEST or (name in _PAIRS and len(values) != 2):
+        rule = "one number or a pair of them" if name in _PAIRS else f"1 to {_LONGEST} numbers"
+        raise InputError(f"{name} of FitOptions holds {rule}; got {reprlib.repr(given)}; correct it.")
     found = tuple(_number(name, value) for value in values)
     unchanged = isinstance(given, tuple) and all(map(operator.is_, found, given))
     return given if unchanged else found
@@ -186,14 +189,13 @@ def _number(name: str, given: Any) -> Any:
     value, whole = plain_value(given), name in _WHOLE
     if value is None and name == "bin_kinds":
         return None
+    low, most = int(name in _AT_LEAST_1), _MOST.get(name, _LARGEST)
     is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    low, most = int(name in _AT_LEAST_1), _MOST.get(name, math.inf)
-    if is_number and math.isfinite(value) and low <= value <= most and (value > 0 or name not in _ABOVE_0):
+    if is_number and low <= value <= most and (value > 0 or name not in _ABOVE_0):
         return given if type(given) is type(value) else value
-    bounds = "above 0" if name in _ABOVE_0 else f"at least {low}"
-    bounds += "" if math.isinf(most) else f" and at most {most:g}"
-    kind = "a whole number" if whole else "a finite number"
+    kind = "whole numbers" if whole else "numbers"
+    start = "above 0 and at most" if name in _ABOVE_0 else f"from {low} to"
     raise InputError(
-        f"{name} holds {kind}, {bounds}{', or None' if name == 'bin_kinds' else ''}; got {reprlib.repr(value)}; "
-        "correct it."
+        f"{name} of FitOptions holds {kind} {start} {most:,}{', or None' if name == 'bin_kinds' else ''}; got "
+        f"{reprlib.repr(value)}; correct it."
     )

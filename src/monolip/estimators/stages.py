@@ -192,7 +192,8 @@ def add_followers(trained: Trained, n_members: int, rows: Rows, plan: Plan) -> T
     Followers are trained on all rows to the stage that their group chose, without validation rows of their own. Those
     that time or Ctrl-C ends early are thrown away.
     """
-    number = 1 + max(member.number for _, member in trained.members)
+    # Numbers of members whose group was dropped are in the history; they are not used again.
+    number = 1 + max(*(member.number for _, member in trained.members), *(row["member"] for row in trained.history))
     numbers: list[list[int]] = [[] for _ in trained.groups]
     for _ in range(n_members - len(trained.members)):
         k = min(range(len(numbers)), key=lambda k: len(trained.groups[k].members) + len(numbers[k]))

@@ -13,8 +13,8 @@ from monolip.engine.architecture import Architecture
 from monolip.engine.problem import Problem
 from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._model_rows import ModelRows
-from monolip.estimators.inputs import bin_ranges
 from monolip.estimators._tables import RawTable
+from monolip.estimators.inputs import bin_ranges
 from monolip.estimators.stream._batch import Batch, Layout
 from monolip.estimators.stream._bottom import keys_of
 from monolip.estimators.stream._plan import Plan

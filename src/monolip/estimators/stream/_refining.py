@@ -24,8 +24,8 @@ from monolip.engine.judging import mean_loss, outputs_of
 from monolip.engine.problem import Problem
 from monolip.engine.trainer import NetworkArrays
 from monolip.engine.training_options import TrainingOptions
-from monolip.estimators.stages import AROUND, FROM_ZERO
 from monolip.estimators._training import Job, run_jobs
+from monolip.estimators.stages import AROUND, FROM_ZERO
 from monolip.estimators.stream._sample_fit import SampleFit
 
 __all__ = ["Refiner", "Standing", "stretches", "whole_network"]
