@@ -1,19 +1,16 @@
-"""What each piece of the default recipe is worth: error and fit time without it, on the open suite.
+"""What each field of FitOptions is worth: error and fit time with other values, on the open suite.
 
-    MONOLIP_DATA=../shared/data python benchmarks/ablation.py [--folds 3] [--only "no additive start,8 members"]
+    MONOLIP_DATA=../shared/data python benchmarks/ablation.py [--folds 3] [--only "one member,8 bins"]
 
 Every variant sees the same folds as the default, in the same run, fold by fold, on one thread. Ratios to the default:
-above 1 is worse (error) or slower (time). Pieces are taken out by setting constants of the recipe from outside.
+above 1 is worse (error) or slower (time); the standard error of an error ratio is over tables.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import math
 import os
 import time
-from collections.abc import Iterator
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -23,113 +20,121 @@ import numpy as np
 from sklearn.metrics import log_loss, root_mean_squared_error
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from monolip.engine import training_options
-from monolip.engine.additive import fit_additive
-from monolip.estimators import (
-    MonotonicClassifier,
-    MonotonicRegressor,
-    _climber,
-    _coach,
-    _fitting,
-    _joining,
-    _misfit,
-    _race,
-    _recipe,
-    _starts,
-)
+from monolip.estimators import FitOptions, MonotonicClassifier, MonotonicRegressor
 from record import record
 from suite_data import list_sets, read_set
 
-NO_DECAY = (0.0,) * 8
-OPTIONS = training_options.TrainingOptions
+DEFAULT = FitOptions()
 
 
-def _with(**changed: Any) -> Any:
-    """TrainingOptions with some constants fixed, whatever the recipe asks for."""
-    return lambda **given: OPTIONS(**{**given, **changed})
+def times(factor: float, *names: str) -> dict[str, Any]:
+    """Return fields multiplied by a factor; whole numbers stay whole, and at least 1."""
+
+    def one(number: Any) -> Any:
+        return max(1, round(number * factor)) if isinstance(number, int) else number * factor
+
+    found = {name: getattr(DEFAULT, name) for name in names}
+    return {name: tuple(map(one, v)) if isinstance(v, tuple) else one(v) for name, v in found.items()}
 
 
-def _one_by_one(problem: Any, rows: Any, *how: Any) -> list[Any]:
-    return [fit_additive(problem, some, *how) for some in rows]
+def plus(number: int, name: str) -> dict[str, Any]:
+    """Return a field with a number added to each of its parts."""
+    return {name: tuple(part + number for part in getattr(DEFAULT, name))}
 
 
-# name -> (parameters of the estimator, constants to change)
-VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
-    "default": ({}, []),
-    "no additive start": ({}, [(_starts, "fit_additives", lambda _, rows, *__: [[] for _ in rows])]),
-    "additive starts found one by one": ({}, [(_starts, "fit_additives", _one_by_one)]),
-    "additive start only": ({"max_iter": 1}, [(_fitting, "_rungs", lambda *_: ((_recipe.Rung(1, 0.3),), 0))]),
-    "members judged one by one": ({}, [(_recipe.Recipe, "paired", property(lambda _: False))]),
-    "two members of many rows from the start": ({}, [(_joining, "EXPLAINED", math.inf)]),
-    "1 member": ({"n_estimators": 1}, []),
-    "2 members, never more": ({"n_estimators": 2}, []),
-    "4 members": ({"n_estimators": 4}, []),
-    "8 members": ({"n_estimators": 8}, []),
-    "no slope decay": ({}, [(_fitting, "DECAYS", NO_DECAY)]),
-    "strong slope decay": ({}, [(_fitting, "DECAYS", (0.3,) * 8)]),
-    "no centred gradients": ({}, [(_coach, "TrainingOptions", _with(centred=False))]),
-    "no averaging of iterates": ({}, [(_coach, "TrainingOptions", _with(averaging=0.0))]),
-    "no cosine schedule": ({}, [(_coach, "TrainingOptions", _with(cosine=False))]),
-    "one slope rate, noise or not": ({}, [(_recipe, "RATE_IN_NOISE", _recipe.RATE)]),
-    "half the slope rate": ({}, [(_recipe, "RATE", 0.08), (_recipe, "RATE_IN_NOISE", 0.04)]),
-    "twice the slope rate": ({}, [(_recipe, "RATE", 0.32), (_recipe, "RATE_IN_NOISE", 0.16)]),
-    "no bins": ({"n_bins": 0}, []),
-    "8 bins": ({"n_bins": 8}, []),
-    "32 bins": ({"n_bins": 32}, []),
-    "64 bins": ({"n_bins": 64}, []),
-    "all features in every network": ({}, [(_race, "narrowed", lambda recipe, *_: recipe)]),
-    "64 bins at most": ({}, [(_race, "VERY_MANY", 64)]),
-    "nobody follows": ({}, [(_joining, "DIVIDED", math.inf)]),
-    "no scouts: all members climb the first rung": ({}, [(_recipe, "ends_with_scouts", lambda _: False)]),
-    "no early end of noise": ({}, [(_misfit.Misfit, "is_noise", lambda _: False)]),
-    "no longer paths": ({}, [(_fitting, "FURTHER", 0)]),
-    "the strength of the lowest loss": ({}, [(_climber, "SURE", 0.0)]),
-    "width 16": ({"hidden_layer_sizes": (16, 16)}, []),
-    "width 128": ({"hidden_layer_sizes": (128, 128)}, []),
-    "one hidden layer": ({"hidden_layer_sizes": (32,)}, []),
-    "three hidden layers": ({"hidden_layer_sizes": (32, 32, 32)}, []),
-    "twice the first rung": ({}, [(_fitting, "FIRST_STEPS", 100)]),
+# name -> fields that differ from the default
+VARIANTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "FitOptions.fast()": FitOptions.fast().get_params(),
+    "FitOptions.accurate()": FitOptions.accurate().get_params(),
+    # Members.
+    "one member": {"n_estimators": 1},
+    "half the members": times(0.5, "n_estimators"),
+    "twice the members": times(2, "n_estimators"),
+    "no followers: every member is validated": {"n_validated": DEFAULT.n_estimators},
+    "one validated member of each kind": {"n_validated": 1},
+    # Kinds of bins.
+    "one kind of bins: all bins": {"bin_kinds": (None,)},
+    "one kind of bins: 8 bins": {"bin_kinds": (8,)},
+    "one kind of bins: no bins": {"bin_kinds": (0,)},
+    "two kinds of bins: all and 8": {"bin_kinds": (None, 8)},
+    "only the best kind of bins": {"kind_tolerance": 0.0},
+    "every kind of bins is kept": {"kind_tolerance": 1e6},
+    # Bins and categories.
+    "8 bins": {"n_bins": 8},
+    "32 bins": {"n_bins": 32},
+    "twice the bins": times(2, "n_bins", "total_bins"),
+    "half the rows per bin": times(0.5, "rows_per_bin"),
+    "4 one-hot levels": {"one_hot_levels": 4},
+    "50 one-hot levels": {"one_hot_levels": 50},
+    # Stages and early stopping.
+    "no early stopping: all stages, the best is chosen": {"min_stages": DEFAULT.n_stages},
+    "stop below an improvement of 5 %": {"min_improvement": 0.05},
+    "stop below an improvement of 0.1 %": {"min_improvement": 0.001},
+    "two stages less": plus(-2, "n_stages"),
+    "two stages more": plus(2, "n_stages"),
+    "half the first stage": times(0.5, "first_steps"),
+    "twice the first stage": times(2, "first_steps"),
+    "twice the validation rows": times(2, "validation_fraction", "max_validation_rows"),
+    "own validation rows up to 10,000 rows": {"many_rows": 10_000},
+    # Training.
+    "no slope decay": {"slope_decays": (0.0,)},
+    "half the slope decay": times(0.5, "slope_decays"),
+    "twice the slope decay": times(2, "slope_decays"),
+    "slope decay of the first stage throughout": {"slope_decays": DEFAULT.slope_decays[:1]},
+    "half the slope rate": times(0.5, "slope_rate"),
+    "twice the slope rate": times(2, "slope_rate"),
+    "half the batch size": times(0.5, "batch_size"),
+    "twice the batch size": times(2, "batch_size"),
+    "one ridge strength": {"ridge_strengths": (DEFAULT.usual_strength,)},
+    # Networks.
+    "half the width": times(0.5, "hidden_layer_sizes"),
+    "twice the width": times(2, "hidden_layer_sizes"),
+    "one hidden layer": {"hidden_layer_sizes": DEFAULT.hidden_layer_sizes[:1]},
+    "three hidden layers": {"hidden_layer_sizes": (*DEFAULT.hidden_layer_sizes, DEFAULT.hidden_layer_sizes[-1])},
 }
 
 
-@contextlib.contextmanager
-def _changed(constants: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    before = [(module, name, getattr(module, name)) for module, name, _ in constants]
-    try:
-        for module, name, value in constants:
-            setattr(module, name, value)
-        yield
-    finally:
-        for module, name, value in before:
-            setattr(module, name, value)
-
-
-def _fit(variant: str, X: Any, y: Any, test: Any, facts: dict[str, Any], seed: int) -> tuple[float, float]:
-    """(error on the test rows, seconds of fit)."""
-    parameters, constants = VARIANTS[variant]
+def fit(variant: str, X: Any, y: Any, test: Any, facts: dict[str, Any], seed: int) -> tuple[float, float]:
+    """Return the error on the test rows, and the seconds of the fit."""
     classes = facts["task"] == "binary"
     kind = MonotonicClassifier if classes else MonotonicRegressor
-    model = kind(monotonic_cst=facts["monotonic_cst"], random_state=seed, **parameters)
-    with _changed(constants):
-        begun = time.perf_counter()
-        model.fit(X, y)
-        seconds = time.perf_counter() - begun
+    options = FitOptions(**VARIANTS[variant])
+    model = kind(monotonic_cst=facts["monotonic_cst"], fit_options=options, random_state=seed)
+    begun = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - begun
     if classes:
         return log_loss(test[1], np.clip(model.predict_proba(test[0])[:, 1], 1e-6, 1 - 1e-6)), seconds
     return root_mean_squared_error(test[1], model.predict(test[0])), seconds
 
 
 def one_set(name: str, variants: list[str], folds: int) -> dict[str, dict[str, float]]:
+    """Return the mean error and fit time of each variant on one table."""
     X, y, facts = read_set(name)
     cv = (StratifiedKFold if facts["task"] == "binary" else KFold)(5, shuffle=True, random_state=1)
     found: dict[str, list[tuple[float, float]]] = {variant: [] for variant in variants}
     for fold, (train, test) in enumerate(list(cv.split(X, y))[:folds]):
         for variant in variants:
             data = X.iloc[train], y[train], (X.iloc[test], y[test])
-            found[variant].append(_fit(variant, *data, facts, fold))
+            found[variant].append(fit(variant, *data, facts, fold))
     return {
-        variant: dict(zip(("error", "fit_s"), np.mean(rows, axis=0), strict=True)) for variant, rows in found.items()
+        variant: dict(zip(("error", "fit_s"), np.mean(rows, axis=0).tolist(), strict=True))
+        for variant, rows in found.items()
     }
+
+
+def summary_of(sets: dict[str, dict[str, dict[str, float]]], variant: str) -> dict[str, Any]:
+    """Return geometric means over tables of error and time over the default's, and the standard error of the former."""
+    names = list(sets)
+    logs = np.log([[sets[n][variant][k] / sets[n]["default"][k] for k in ("error", "fit_s")] for n in names])
+    error, seconds = np.exp(logs.mean(axis=0)).tolist()
+    spread = float(error * logs[:, 0].std(ddof=1) / np.sqrt(len(names))) if len(names) > 1 else None
+    worst = int(logs[:, 0].argmax())
+    return {
+        "error": error, "error_se": spread, "time": seconds, "worst": float(np.exp(logs[worst, 0])),
+        "worst_set": names[worst],
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -139,25 +144,23 @@ def main() -> None:
     parser.add_argument("--sets", default="", help="names with commas; all without")
     arguments = parser.parse_args()
     variants = ["default", *arguments.only.split(",")] if arguments.only else list(VARIANTS)
+    unknown = [variant for variant in variants if variant not in VARIANTS]
+    if unknown:
+        raise SystemExit(f"variants are {', '.join(VARIANTS)}; got {unknown[0]!r}")
     sets = arguments.sets.split(",") if arguments.sets else list(list_sets())
-    for variant in variants:  # compile before the clock starts
-        for name in ("ordinal_esl", "mammographic"):
-            X, y, facts = read_set(name)
-            _fit(variant, X, y, (X, y), facts, 0)
-    table = {}
+    for name in ("ordinal_esl", "mammographic"):  # compile before the clock starts
+        X, y, facts = read_set(name)
+        fit("default", X, y, (X, y), facts, 0)
+    table: dict[str, dict[str, dict[str, float]]] = {}
     for name in sets:
         table[name] = one_set(name, variants, arguments.folds)
         print(f"{name:20s} {table[name]['default']['fit_s']:.3f} s", flush=True)
-    summary = {}
-    for variant in variants:
-        ratios = np.array([[table[n][variant][k] / table[n]["default"][k] for k in ("error", "fit_s")] for n in sets])
-        error, seconds = np.exp(np.log(ratios).mean(axis=0))
-        worst = sets[int(ratios[:, 0].argmax())]
-        summary[variant] = {
-            "error": float(error), "time": float(seconds), "worst": float(ratios[:, 0].max()), "worst_set": worst,
-        }  # fmt: skip
+    summary = {variant: summary_of(table, variant) for variant in variants}
+    for variant, of in summary.items():
+        spread = "" if of["error_se"] is None else f" +- {of['error_se']:.4f}"
         print(
-            f"{variant:28s} error {error:.4f}  time {seconds:.2f}  worst {ratios[:, 0].max():.3f} {worst}", flush=True
+            f"{variant:50s} error {of['error']:.4f}{spread}  time {of['time']:.2f}  "
+            f"worst {of['worst']:.3f} {of['worst_set']}"
         )
     if not arguments.only and not arguments.sets:
         results = {"summary": summary, "data_sets": table}

@@ -108,7 +108,7 @@ def measure(n: int, folder: Path, verbose: int) -> dict[str, Any]:
     table = np.stack([judged[f"x{j}"] for j in range(COLUMNS)], axis=1)
     found = model.predict(pd.DataFrame(table, columns=[f"x{j}" for j in range(COLUMNS)]))
     spread = float(np.var(judged["y"]))
-    curve = [(e["stream_rows"], e["holdout_loss"]) for e in model.history_ if "stream_rows" in e]
+    curve = [(e["stream_rows"], e["validation_loss"]) for e in model.history_ if "stream_rows" in e]
     return {
         "rows": n,
         "fit_seconds": round(fit, 2),

@@ -8,7 +8,7 @@ from statistics import geometric_mean, median
 from typing import Any
 
 Table = Callable[[Iterable[str], Iterable[Iterable[Any]]], str]
-OURS = ("monolip", "monolip_8", "by_heart")
+OURS = ("monolip", "monolip_8", "monolip_accurate", "by_heart")
 
 
 def accuracy(data: dict[str, Any], table: Table) -> str:
@@ -214,7 +214,7 @@ def presets(accuracy: dict[str, Any], fit_time: dict[str, Any], table: Table) ->
         own = overall[name]["ours_over_it"]  # the default's error over this one's
         best = max(overall[n]["ours_over_it"] for n in trees) / own
         given = (who[name]["search"] or {}).get("options", {})
-        options = ", ".join(f"{k}={tuple(v) if isinstance(v, list) else repr(v)}" for k, v in given.items())
+        options = ", ".join(_argument(name, value) for name, value in given.items())
         rows.append(
             (
                 who[name]["label"], f"`{options}`" if options else "none", f"{overall[name]['mean_rank']:.2f}",
@@ -230,6 +230,14 @@ their search. Time, one thread: a whole fit over one LightGBM fit without search
 default fit (geometric mean), both in the first {n_rounds} rounds, where the default has another median than above.
 
 {table(head, rows)}"""
+
+
+def _argument(name: str, value: Any) -> str:
+    """An argument of an estimator as one writes it in Python."""
+    if name != "fit_options":
+        return f"{name}={tuple(value) if isinstance(value, list) else repr(value)}"
+    inside = "" if isinstance(value, str) else ", ".join(_argument(*field) for field in value.items())
+    return f"{name}=FitOptions{'.' + value if isinstance(value, str) else ''}({inside})"
 
 
 def _preset_rounds(times: dict[str, Any]) -> int:
@@ -274,18 +282,24 @@ seconds. An empty cache compiles everything that is used (once a machine), a war
 def ablation(data: dict[str, Any], table: Table) -> str:
     summary = data["results"]["summary"]
     rows = [
-        (variant, f"{r['error']:.3f}", f"{r['time']:.2f}", f"{r['worst']:.3f}, {r['worst_set']}")
+        (variant, _with_error(r), f"{r['time']:.2f}", f"{r['worst']:.3f}, {r['worst_set']}")
         for variant, r in summary.items()
         if variant != "default"
     ]
-    return f"""## What each piece of the recipe is worth
+    return f"""## What each field of FitOptions is worth
 
-`{data["command"]}`: the default recipe with one piece changed, on {data["settings"]["folds"]} of five folds of
-{len(data["results"]["data_sets"])} data sets; all variants on the same folds in the same run, one thread. Ratios to
-the default (geometric means): above 1 is worse, or slower. "worst set": the largest error ratio, and where. What was
-tried beside these: [training](research/training.md).
+`{data["command"]}`: the default with one field (or group of fields) of `FitOptions` changed, on
+{data["settings"]["folds"]} of five folds of {len(data["results"]["data_sets"])} data sets; all variants on the same
+folds in the same run, one thread. Ratios to the default (geometric means): above 1 is worse, or slower; the standard
+error is over data sets. "worst set": the largest error ratio, and where. What else was tried:
+[the fit procedure](research/training.md).
 
 {table(["variant", "error", "time", "worst set"], rows)}"""
+
+
+def _with_error(row: dict[str, Any]) -> str:
+    spread = row.get("error_se")
+    return f"{row['error']:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
 
 
 def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None:

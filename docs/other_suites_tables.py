@@ -14,11 +14,9 @@ chosen on them; directions were written down before any fit (`benchmarks/second_
 `benchmarks/second_suite.py` (with `--kept-back` for the others) makes them."""
 THIRD = """are of the kind that machine learning is taught and judged by (UCI, KEEL; `benchmarks/third_suite.json`, made
 by `benchmarks/third_suite.py`), with directions written down before any fit, and {kept} more of them that are kept
-back. They came when everything else had been chosen; the first were then looked at while the default was chosen
-([what the default was worth before](research/training.md#a-third-suite)). Four more that had been kept back (adult,
-computer_activity, defects_flight, maternal_risk) were lost, and looked at for why
-([what came of it](research/training.md#wide-tables-and-numbers-that-many-rows-have)); they stand with the first here.
-Nothing was chosen on the others."""
+back. They came when everything else had been chosen; the first were then looked at while the default was chosen.
+Four more that had been kept back (adult, computer_activity, defects_flight, maternal_risk) were lost, and looked at for
+why; they stand with the first here. Nothing was chosen on the others."""
 
 
 def second_suite(

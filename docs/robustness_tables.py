@@ -72,7 +72,7 @@ def section() -> str:
 
 {accuracy_table(results)}
 
-Where the default recipe chooses a network without a hidden layer (heart disease), hull and local slopes coincide.
+Where a default fit keeps its additive models (heart disease), hull and local slopes coincide.
 
 A small network of 8 units against MILP, {settings["milp_rows"]} rows of each split: median ratios of the proved radius
 to the flip that was found and re-checked exactly. The smallest gap, 1 - ratio over all rows and bounds, stays positive:

@@ -62,12 +62,12 @@ class Training(Format):
 
     def write(self, path):
         shot = Snapshot(7, 0.25, None, np.zeros(0))
-        shot.__dict__["network"] = self.arrays
+        shot.__dict__["network"], shot.__dict__["training_loss"] = self.arrays, 0.125
         path.write_bytes(pack_result(TrainingResult(self.arrays, (shot,), 0, "finished", 1.5), "abc"))
 
     def read(self, path):
         found = unpack_result(checkpoint._read(path), "abc", 3, path)
-        return repr(found.network.weights), found.stopped, found.seconds
+        return repr(found.network.weights), found.stopped, found.seconds, found.snapshots[0].training_loss
 
 
 class Stream(Format):

@@ -12,12 +12,11 @@ from contestants.task import Predict, Task
 
 __all__ = ["PRESETS", "VARIANTS", "fit_ours", "warm_up"]
 
-# arguments that trade time for accuracy, and back
+# Settings that trade time for accuracy, and back. fit_options: the name of a preset of FitOptions, or its fields.
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
-    "monolip_fast": ("monolip, fast", {"n_estimators": 1, "n_bins": 8}),
-    "monolip_2": ("monolip, 2 members", {"n_estimators": 2}),
-    "monolip_8": ("monolip, 8 members", {"n_estimators": 8}),
-    "monolip_accurate": ("monolip, accurate", {"n_estimators": 8, "hidden_layer_sizes": (64, 64)}),
+    "monolip_1": ("monolip, one network", {"n_estimators": 1}),
+    "monolip_fast": ("monolip, fast", {"fit_options": "fast"}),
+    "monolip_accurate": ("monolip, accurate", {"fit_options": "accurate"}),
 }
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -28,11 +27,14 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def fit_ours(task: Task, options: dict[str, Any]) -> Predict:
-    """options: arguments of the estimator; a random_state there is added to the seed of the fold."""
-    from monolip.estimators import MonotonicClassifier, MonotonicRegressor
+    """options: arguments of the estimator as JSON has them; a random_state there is added to the seed of the fold."""
+    from monolip.estimators import FitOptions, MonotonicClassifier, MonotonicRegressor
 
     kind = MonotonicClassifier if task.classes else MonotonicRegressor
     rest = {key: value for key, value in options.items() if key != "random_state"}
+    if "fit_options" in rest:
+        given = rest["fit_options"]
+        rest["fit_options"] = getattr(FitOptions, given)() if isinstance(given, str) else FitOptions(**given)
     seed = task.seed + 100_003 * int(options.get("random_state", 0))
     model = kind(monotonic_cst=dict(task.cst), random_state=seed, n_jobs=task.threads, **rest)
     model.fit(task.X, task.y)

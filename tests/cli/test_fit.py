@@ -186,7 +186,7 @@ def test_the_seed_decides_and_time_ends(fitted: Path, line: Line, tmp_path):
     assert line(*base, "--seed", "1").data["digest"] != line(*base, "--seed", "2").data["digest"]
     cut = line(*base, "--time", "0.001s")
     assert cut.code == 0
-    assert cut.err.splitlines().count("note: --time cut training short; with more time the model may be better") == 1
+    assert cut.err.splitlines().count("note: --time ended training early; with more time the model may be better") == 1
     assert cut.data["short_of_time"]
     whole = line(*base, "--time", "1h")
     assert "--time" not in whole.err

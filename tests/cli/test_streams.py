@@ -182,17 +182,17 @@ def test_categories_never_seen_are_counted(folder: Path, model: Path, line: Line
 
 
 def test_a_bar_tells_how_far_a_stream_is_and_how_long_it_will_take():
-    """The bar is about one stage at a time; rich draws the time left."""
+    """The bar is about one pass at a time; rich draws the time left."""
     bar = FitBar(100.0)
     bar.stage("pass", 1, 10)  # no terminal: nothing
     bar.wanted = True
     with bar:
         task = bar.bar.tasks[0]
         assert any("TimeRemaining" in type(column).__name__ for column in bar.bar.columns)
-        for what, text in (("pass", "looking at all rows once"), ("training", "training on all rows")):
+        for what, text in (("pass", "reading all rows once"), ("training", "training on all rows")):
             bar.stage(what, 3, 10, None if what == "pass" else 0.5)
             assert (task.description, task.completed, task.total) == (text, 3, 10)
-        assert task.fields["more"].startswith("left at most; loss 0.5; budget ")
+        assert task.fields["more"].startswith("left at most; validation loss 0.5; ")
         bar.stage("judging", 10, 10)
         assert task.percentage == 100
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from copy import copy
 from itertools import pairwise
 
 import numpy as np
@@ -101,49 +102,79 @@ def test_the_certificate_of_a_model_and_of_its_network_are_one_picture(model):
         plot_certificate("certificate")
 
 
-def test_a_history_adds_up_the_stretches_of_each_member(model):
-    axis = plot_history(model)
-    history = model.history_
-    members = sorted({entry["member"] for entry in history})
-    assert [line.get_label() for line in axis.lines] == [f"member {m}" for m in members]
-    for member, line in zip(members, axis.lines, strict=True):
-        mine = [entry for entry in history if entry["member"] == member]
-        steps, losses = np.cumsum([entry["n_steps"] for entry in mine]), [entry["holdout_loss"] for entry in mine]
-        judged = [k for k, loss in enumerate(losses) if loss is not None]
-        assert line.get_xdata().tolist() == steps[judged].tolist()
-        assert line.get_ydata().tolist() == [losses[k] for k in judged]
+def stage_of(member, stage, steps, loss, chosen=False, n_bins=8):
+    """A row of a history."""
+    return {
+        "member": member, "n_bins": n_bins, "stage": stage, "refit": False, "steps": steps, "slope_decay": 0.1,
+        "training_loss": 0.1, "validation_loss": loss, "seconds": 0.1, "chosen": chosen,
+    }  # fmt: skip
 
 
-def test_a_history_of_a_stream_has_a_panel_for_it():
+def stages_of(member, losses, best, first=50, n_bins=8):
+    """Rows of a member: of its additive model, and of stages that double."""
+    steps = [0, *(first * 2**k for k in range(len(losses) - 1))]
+    pairs = enumerate(zip(steps, losses, strict=True))
+    return [stage_of(member, k, n, loss, k == best, n_bins) for k, (n, loss) in pairs]
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A model that is no additive one; tests give it other histories."""
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    return MonotonicRegressor(max_iter=20, random_state=0).fit(X, X[:, 0] * X[:, 1])
+
+
+def with_history(model, history):
+    model = copy(model)
+    model.history_ = history
+    return model
+
+
+def curves_of(axis):
+    """Points of curves, and of rings around chosen stages."""
+    lines = [(line.get_fillstyle() == "none", line.get_xydata().tolist()) for line in axis.lines]
+    return [points for ring, points in lines if not ring], [points[0] for ring, points in lines if ring]
+
+
+def test_a_history_adds_up_the_stages_of_each_member_and_rings_the_chosen_one(trained):
+    curves, rings = curves_of(plot_history(trained))
+    found = []
+    for member in sorted({row["member"] for row in trained.history_}):
+        rows = [row for row in trained.history_ if row["member"] == member and row["validation_loss"] is not None]
+        if rows:
+            steps = np.cumsum([row["steps"] for row in rows]).tolist()
+            points = [[float(n), row["validation_loss"]] for n, row in zip(steps, rows, strict=True)]
+            found.append(points)
+            chosen = [point for point, row in zip(points, rows, strict=True) if row["chosen"]]
+            assert [ring for ring in rings if ring in points] == chosen
+    assert curves == found
+
+
+def test_a_history_of_a_stream_has_a_panel_for_it(trained):
     from matplotlib.figure import Figure
 
-    X, y = credit(60)
-    model = MonotonicRegressor(max_iter=1, random_state=0).fit(X, y)
-    before = [line.get_ydata().tolist() for line in plot_history(model).lines]
+    before = curves_of(plot_history(trained))
     stream = {0: 0.5, 4096: 0.4, 12288: 0.45}
-    model.history_ = [*model.history_, *({"stream_rows": n, "holdout_loss": loss} for n, loss in stream.items())]
+    rows = [{"stream_rows": n, "validation_loss": loss} for n, loss in stream.items()]
+    model = with_history(trained, [*trained.history_, *rows])
     axis = plot_history(model)
-    assert [line.get_ydata().tolist() for line in axis.lines] == before
-    assert axis.get_title() == "members, on the sample"
+    assert curves_of(axis) == before
+    assert axis.get_title() == "Validation loss of each member, on the sample"
     _, beside = axis.figure.axes
-    curve, kept = beside.lines
-    assert (curve.get_xdata().tolist(), curve.get_ydata().tolist()) == (list(stream), list(stream.values()))
-    assert (kept.get_xdata(), kept.get_ydata()) == ([4096], [0.4])
-    assert "judged by other rows than the members" in beside.get_title()
+    assert curves_of(beside) == ([[list(map(float, point)) for point in stream.items()]], [[4096.0, 0.4]])
+    assert "of other rows than the members'" in beside.get_title()
     own = Figure().subplots()
     assert plot_history(model, axis=own) is own
-    assert own.get_title() == "members, on the sample\n(what the stream added is not shown)"
+    assert "training on the stream is not shown" in own.get_title()
     assert len(own.figure.axes) == 1
 
 
-def test_the_legend_of_a_history_covers_no_curve():
-    X, y = credit(60)
-    model = MonotonicRegressor(max_iter=1, random_state=0).fit(X, y)
-    for losses in ((0.5, 0.3), (0.3, 0.5), (0.4, 0.4)):
-        model.history_ = [
-            {"member": m, "n_steps": 50, "holdout_loss": loss + 0.05 * m} for m in range(5) for loss in losses
-        ]
-        axis = plot_history(model)
+@pytest.mark.parametrize("low", [0.01, 0.3, 0.5])
+def test_the_legend_of_a_history_covers_no_curve(trained, low):
+    kinds = list(enumerate((50, 8, 0) * 2))
+    for losses in ((0.5, low), (low, 0.5), (0.4, 0.4)):
+        history = [row for m, n in kinds for row in stages_of(m, [v + 0.05 * m for v in losses], 1, n_bins=n)]
+        axis = plot_history(with_history(trained, history))
         axis.figure.canvas.draw()
         box = axis.get_legend().get_window_extent()
         points = [axis.transData.transform(line.get_xydata()) for line in axis.lines]
@@ -151,17 +182,14 @@ def test_the_legend_of_a_history_covers_no_curve():
         assert axis.bbox.x0 <= box.x0 < box.x1 <= axis.bbox.x1
 
 
-@pytest.mark.parametrize("stretches", [4, 5, 6, 7, 9, 11, 14])
+@pytest.mark.parametrize("stages", [4, 5, 6, 7, 9, 11, 14])
 @pytest.mark.parametrize("first", [1, 7, 50])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_numbers_of_steps_on_a_logarithmic_scale_do_not_overlap(stretches, first, streamed):
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    model = MonotonicRegressor(max_iter=20, random_state=0).fit(X, X[:, 0] * X[:, 1])
-    model.history_ = [{"member": 0, "n_steps": first * 2**k, "holdout_loss": 1 / (1 + k)} for k in range(stretches)]
+def test_numbers_of_steps_do_not_overlap(trained, stages, first, streamed):
+    history = stages_of(0, [1 / (1 + k) for k in range(stages)], stages - 1, first)
     if streamed:
-        model.history_ += [{"stream_rows": 0, "holdout_loss": 0.5}, {"stream_rows": 4096, "holdout_loss": 0.4}]
-    axis = plot_history(model)
-    assert axis.get_xscale() == "log"
+        history += [{"stream_rows": 0, "validation_loss": 0.5}, {"stream_rows": 4096, "validation_loss": 0.4}]
+    axis = plot_history(with_history(trained, history))
     axis.figure.canvas.draw()
     low, high = axis.get_xlim()
     ticks = [*axis.xaxis.get_major_ticks(), *axis.xaxis.get_minor_ticks()]
@@ -171,35 +199,33 @@ def test_numbers_of_steps_on_a_logarithmic_scale_do_not_overlap(stretches, first
     assert all(left.x1 + 3 < right.x0 for left, right in pairwise(boxes))
 
 
-def test_a_history_looks_as_it_did():
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    model = MonotonicRegressor(max_iter=20, random_state=0).fit(X, X[:, 0] * X[:, 1])  # it leaves its additive start
-    losses = {0: (0.5, 0.3, 0.25, 0.27), 1: (0.45, 0.32, 0.22, 0.21)}
-    steps = (50, 100, 200, 400)
-    model.history_ = [
-        {"member": m, "n_steps": n, "holdout_loss": loss}
-        for m, values in losses.items()
-        for n, loss in zip(steps, values, strict=True)
-    ]
-    axis = plot_history(model)
-    assert axis.get_xscale() == "log"
+def test_a_kind_of_bins_that_was_left_out_says_so(trained):
+    history = stages_of(0, (0.5, 0.3, 0.2), 2) + stages_of(1, (0.5, 0.4, 0.45), None, n_bins=64)
+    labels = [text.get_text() for text in plot_history(with_history(trained, history)).get_legend().get_texts()]
+    assert labels == ["8 bins per feature", "chosen stage", "64 bins per feature, left out"]
+
+
+def test_a_history_looks_as_it_did(trained):
+    losses = {0: (0.6, 0.5, 0.3, 0.25, 0.27), 1: (0.55, 0.45, 0.32, 0.22, 0.21)}
+    history = [row for member, values in losses.items() for row in stages_of(member, values, 3)]
+    axis = plot_history(with_history(trained, history))
     assert matches_baseline("history", axis.figure)
 
 
 @pytest.mark.parametrize("noise", [0.0, 3.0])
-def test_a_history_says_where_the_start_was_kept(noise):
+def test_a_history_says_where_the_additive_model_was_kept(noise):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     model = MonotonicRegressor(random_state=0).fit(
         X, X[:, 0] + X[:, 1] * X[:, 2] * (noise == 0) + noise * rng.normal(size=600)
     )
-    assert ("which was kept" in plot_history(model).get_title()) == (noise > 0)
+    assert ("additive model, which is kept" in plot_history(model).get_title()) == (noise > 0)
 
 
-def test_without_held_out_rows_the_history_says_so_and_others_are_refused():
+def test_without_validation_rows_the_history_says_so_and_others_are_refused():
     X, y = credit(60)
     model = MonotonicClassifier(early_stopping=False, max_iter=1, random_state=0).fit(X, y > 10)
-    assert [text.get_text() for text in plot_history(model).texts] == ["no rows were held out"]
+    assert [text.get_text() for text in plot_history(model).texts] == ["no validation rows"]
     for wrong, words in ((MonotonicRegressor(), "MonotonicRegressor, not fitted"), ("model", "str")):
         with pytest.raises(InputError, match=f"got {words}; fit it first"):
             plot_history(wrong)

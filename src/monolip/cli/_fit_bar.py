@@ -1,32 +1,33 @@
-"""The progress bar of a fit, on terminals: the round that is trained, how far it is, the time it has left."""
+"""The progress bar of a fit, on terminals: the stage that is trained, the validation loss, the time budget."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
 __all__ = ["FitBar"]
 
-_STAGES = {"pass": "looking at all rows once", "training": "training on all rows", "judging": "judging"}
+_PASSES = {"pass": "reading all rows once", "training": "training on all rows", "judging": "computing metrics"}
 
 
 class FitBar:
-    """A context manager; `update` is called by every training thread.
+    """A context manager that draws the bar; training threads call `update`, a fit calls `row` for its history.
 
-    A fit trains in rounds, each twice as long as the last, for as long as rows that are held out gain from it. How
-    many there will be is not known before; so the bar is about the round.
+    Early stopping decides how many stages there are, so the bar is about one stage: all members that are trained in it.
     """
 
     def __init__(self, time_budget: float | None = None, quiet: bool = False) -> None:
         self.wanted = sys.stderr.isatty() and not quiet
         self.deadline = None if time_budget is None else time.monotonic() + time_budget
-        self.lock, self.loss, self.what = Lock(), "", ""
-        self.round: tuple[Any, ...] = ()
-        self.members: dict[int, int] = {}  # of this round, and the steps that each has made
-        self.course: Any = None
+        self.lock = Lock()
+        self.what: Any = None  # the stage and its members, or the pass over a stream
+        self.steps: dict[int, int] = {}  # done in this stage, by member
+        self.losses: dict[int, float] = {}  # after the last validated stage, by member
+        self.validated = -1  # the stage that these losses are of
         self.bar: Any = None
 
     def __enter__(self) -> Self:
@@ -37,7 +38,7 @@ class FitBar:
             columns = (TextColumn("{task.description}"), BarColumn(16), TextColumn("{task.percentage:>3.0f} %"))
             left = (TimeRemainingColumn(compact=True), TextColumn("{task.fields[more]}"))
             self.bar = Progress(*columns, *left, console=Console(stderr=True), transient=True)
-            first = "preparing (a machine's first fit compiles for half a minute)"
+            first = "preparing (the first fit on a machine compiles for half a minute)"
             self.task = self.bar.add_task(first, total=None, more="")
             self.bar.start()
         return self
@@ -49,48 +50,57 @@ class FitBar:
             self.bar.stop()
 
     def settle(self, model: Any) -> None:
-        """A fit came to its end by itself: of a round that noise ended early nothing more will come, which is said."""
+        """Fill the bar after a fit that nothing cut short, and say so if the model is its additive models."""
         if self.bar is None:
             return
-        from monolip.estimators._coach import START_KEPT
-        from monolip.estimators._facts import stays_at_start
+        from monolip.estimators._facts import stays_additive
+        from monolip.estimators._progress import ADDITIVE_KEPT
 
         with self.lock:
-            total = self.bar.tasks[0].total or 1  # of a pass that has not begun nothing is known
+            total = self.bar.tasks[0].total or 1  # a pass that has not begun has no total
             self.bar.update(self.task, description="trained", total=total, completed=total, more="")
-            if self.round and stays_at_start(model.frozen_):
-                self.bar.console.print(START_KEPT, highlight=False)
+            if self.losses and stays_additive(model.frozen_):
+                self.bar.console.print(ADDITIVE_KEPT, highlight=False)
+
+    def row(self, row: Mapping[str, Any]) -> None:
+        """Take the validation loss of a new row of the history."""
+        if self.bar is None or row["validation_loss"] is None:
+            return
+        with self.lock:
+            if row["stage"] != self.validated:
+                self.validated, self.losses = row["stage"], {}
+            self.losses[row["member"]] = row["validation_loss"]
 
     def stage(self, what: str, done: int, of: int, loss: float | None = None) -> None:
-        """A pass over a stream: the bar is about all of it."""
+        """Show a pass over a stream."""
         if self.bar is None:
             return
         with self.lock:
             if self.what != what:
-                self.what, self.round = what, ()
+                self.what = what
                 self.bar.reset(self.task, total=of, more="")
-            more = "left" if loss is None else f"left at most; loss {loss:.4g}"
-            self.bar.update(self.task, description=_STAGES[what], completed=done, total=of, more=more + self._budget())
-
-    def _budget(self) -> str:
-        return "" if self.deadline is None else f"; budget {max(0.0, self.deadline - time.monotonic()):.0f} s"
+            left = "left at most" if what == "training" else "left"  # it ends when the loss stops improving
+            more = self._more([left], loss)
+            self.bar.update(self.task, description=_PASSES[what], completed=done, total=of, more=more)
 
     def update(self, job: Any, standing: Any) -> None:
+        """Show how far the members of a stage are."""
         if self.bar is None:
             return
         with self.lock:
-            if self.course is None:
-                from monolip.estimators._course import Course  # a fit is going on: it costs nothing any more
+            what, tell = (job.stage, job.together), self.bar.update
+            if what != self.what or standing.step < self.steps.get(job.member, 0):  # a refit repeats a stage
+                self.what, self.steps, tell = what, {}, self.bar.reset
+            self.steps[job.member] = standing.step
+            count = len(job.together)
+            text = f"stage {job.stage}, {count} member{'s' if count > 1 else ''}"
+            loss = sum(self.losses.values()) / len(self.losses) if self.losses else None
+            done, total = sum(self.steps.values()), standing.n_steps * count
+            tell(self.task, description=text, completed=done, total=total, more=self._more([], loss))
 
-                self.course = Course()
-            self.course.hear(job)
-            began = (job.rung, job.problem.layout.most_bins, job.n_features, job.holdout is None, job.together)
-            tell = self.bar.update
-            if began != self.round or standing.step < self.members.get(job.member, 0):  # followers finish in place
-                self.round, self.members, tell = began, {}, self.bar.reset
-            self.members[job.member] = standing.step
-            if standing.best_loss is not None:
-                self.loss = f"; loss {standing.best_loss:.4g}"
-            text, more = f"{self.course.words(job)}, round {job.rung + 1}", f"left in this round{self.loss}"
-            done, total = sum(self.members.values()), standing.n_steps * len(job.together)
-            tell(self.task, description=text, completed=done, total=total, more=more + self._budget())
+    def _more(self, words: list[str], loss: float | None) -> str:
+        if loss is not None:
+            words = [*words, f"validation loss {loss:.4g}"]
+        if self.deadline is not None:
+            words = [*words, f"{max(0.0, self.deadline - time.monotonic()):.0f} s of the time budget left"]
+        return "; ".join(words)

@@ -130,8 +130,8 @@ def carry_out(plan: FitPlan) -> Fit:
         prepared = prepare(plan)
         model, train = estimator_of(plan, prepared), prepared.train
         checkpoint = _checkpoint(plan, prepared, bar)
-        interrupted, told = _fit_table(model, train, plan.target, checkpoint)
-        if not interrupted and not model._short_of_time:
+        interrupted, told = _fit_table(model, train, plan.target, checkpoint, bar)
+        if not model._stopped:
             bar.settle(model)
     replaced, kept = plan.output.exists(), checkpoint.kept + checkpoint.found
     model.save(through_links(plan.output))
@@ -152,15 +152,17 @@ def carry_out(plan: FitPlan) -> Fit:
 
 
 def time_remarks(model: Any) -> list[str]:
-    """What --time has left out of a fit."""
-    from monolip.estimators._coach import SHORT_OF_TIME
+    """Return what --time has left out of a fit."""
+    from monolip.estimators._progress import SHORT_OF_TIME
 
-    return [SHORT_OF_TIME.format("--time")] if model._short_of_time else []
+    return [SHORT_OF_TIME.format("--time")] if model._stopped == "time" else []
 
 
-def _fit_table(model: Any, train: Rows, target: str, checkpoint: Any) -> tuple[bool, list[str]]:
+def _fit_table(model: Any, train: Rows, target: str, checkpoint: Any, bar: FitBar) -> tuple[bool, list[str]]:
     """As `fit_watched`."""
-    more = {} if train.groups is None else {"groups": train.groups}
+    more: dict[str, Any] = {"callbacks": bar.row}
+    if train.groups is not None:
+        more["groups"] = train.groups
     y = with_name(train.y, target) if model._is_classifier else train.y
     try:
         with checkpoint.watching():

@@ -125,7 +125,7 @@ def _fit(
         if not _kept(folder):
             remove_checkpoint(folder)  # nothing is lost with it
         raise
-    if not interrupted and not model._short_of_time:
+    if not model._stopped:
         bar.settle(model)
     return before, interrupted, told
 

@@ -50,7 +50,7 @@ _MISSING = {
 @click.option(
     "--members",
     type=click.IntRange(1, 64),
-    help="Networks to average; default: 4 below 2500 rows, else 1, 2 or 4. 8 for accuracy.",
+    help="Networks to average; by default more on small tables than on large ones.",
 )
 @click.option(
     "--split",
@@ -191,7 +191,7 @@ def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
         "seconds": round(fit.seconds, 3),
         "trainings_resumed": fit.resumed,
         "interrupted": fit.interrupted,
-        "short_of_time": model._short_of_time,
+        "short_of_time": model._stopped == "time",
         "replaced": fit.replaced,
         "remarks": list(fit.remarks),
     }

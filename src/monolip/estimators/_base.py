@@ -38,8 +38,7 @@ from monolip.estimators._targets import NO_OFFSET, Target, read_offsets
 from monolip.estimators._torch import from_modules, to_modules
 from monolip.estimators._warm_start import to_continue
 from monolip.estimators.fit import Fitted, Settings, definition, fit_network
-from monolip.estimators.fit_options import FitOptions
-from monolip.estimators.inputs import MOST_BINS
+from monolip.estimators.fit_options import MOST_BINS, FitOptions
 from monolip.estimators.slope_table import SlopeTable
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
@@ -110,7 +109,7 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     _stopped = ""  # what ended training before its time: "time", "interrupted" or "callback"
 
     def _know(self, facts: Facts, held_out: HeldOut | None = None) -> None:
-        """held_out: answers for rows held out that nobody has measured yet."""
+        """Keep what the fit recorded; held_out: outputs for validation rows, to measure calibration when asked for."""
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
 
     def _adopt(self, network: FrozenNetwork, schema: Schema) -> None:
@@ -124,6 +123,18 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         self._predictor = Predictor(network)
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `fit_options__n_bins` and the like set one field of fit_options.
+
+        The fields are those of FitOptions() where fit_options is None. An object passed as fit_options is not changed.
+        """
+        if any(name.startswith("fit_options__") for name in params):
+            given = params.get("fit_options", self.fit_options)
+            options = FitOptions() if given is None else given
+            params["fit_options"] = replace(options) if isinstance(options, FitOptions) else options
+        changed: Self = super().set_params(**params)
+        return changed
+
     def _settings(self) -> Settings:
         """Return the parameters, checked; arguments of the constructor override the options of the same name."""
         threads(self.n_jobs)
@@ -133,6 +144,7 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
                 f"fit_options is a FitOptions or None; got {options!r}; write fit_options=FitOptions.accurate(), or "
                 "FitOptions(...) with the fields that differ."
             )
+        options = replace(options)  # the user's own may be changed later, by set_params
         if self.hidden_layer_sizes is not None:
             options = replace(options, hidden_layer_sizes=widths(self.hidden_layer_sizes))
         if self.validation_fraction is not None:
@@ -180,8 +192,8 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
         source: a file, a directory (key=value folders are columns), a glob, or a list of these. target, sample_weight,
         offset: names of columns; features: names of the others to learn from (None: all). checkpoint: a folder; the
         same call goes on from it after a kill, to the same bits. Up to 262,144 rows this is `fit`, bit for bit; beyond,
-        a fit of a random part is trained further on the stream, as long as rows held out say that it gains. With
-        verbose=1 batches read, trainings and buffers are told as they go, in lines where there is no terminal.
+        a fit of a random part is trained further on the stream until its validation loss stops improving. verbose=1
+        reports batches, stages and buffers; without a terminal it prints plain lines.
         """
         from monolip.estimators.stream.fitting import fit_stream
 

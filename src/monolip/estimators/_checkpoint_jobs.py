@@ -80,7 +80,8 @@ def pack_result(result: TrainingResult, job: str) -> bytes:
         if network.center is not None:
             tensors[f"{number}.center"] = np.ascontiguousarray(network.center)
         shape = {"group_sizes": list(network.group_sizes), "fan_in": network.fan_in, "layers": len(network.weights)}
-        shots.append({"step": shot.step, "holdout_loss": _hex(shot.holdout_loss), **shape})
+        losses = {"holdout_loss": _hex(shot.holdout_loss), "training_loss": _hex(shot.training_loss)}
+        shots.append({"step": shot.step, **losses, **shape})
     entry = {"snapshots": shots, "best": result.best, "stopped": result.stopped, "seconds": result.seconds}
     text = json.dumps(entry | {"seal": seal_of([_ENTRY, job, entry], tensors)}, sort_keys=True)
     return bytes(save(tensors, metadata={_ENTRY: text}))
@@ -122,10 +123,12 @@ def _snapshot(shot: dict[str, Any], number: int, tensors: Tensors, n_features: i
     fan_in = None if shot["fan_in"] is None else int(shot["fan_in"])
     network = NetworkArrays(weights, biases, sizes, fan_in, tensors.get(f"{number}.center"))
     loss = None if shot["holdout_loss"] is None else float.fromhex(shot["holdout_loss"])
-    if loss is not None and math.isnan(loss):
+    training_loss = float.fromhex(shot["training_loss"])
+    if math.isnan(training_loss) or (loss is not None and math.isnan(loss)):
         raise ValueError("its loss is not a number")
     known = Snapshot(int(shot["step"]), loss, None, np.zeros(0))  # type: ignore[arg-type]  # the trainer is gone
-    known.__dict__["network"] = network  # what its trainer would have worked out
+    # what its trainer would have worked out
+    known.__dict__["network"], known.__dict__["training_loss"] = network, training_loss
     return known
 
 

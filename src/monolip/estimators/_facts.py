@@ -21,12 +21,27 @@ from monolip.input_columns import plain_value
 __all__ = ["Facts", "count_members", "stays_additive"]
 
 _FIELDS = {"history", "n_iter", "capped", "calibration"}
-_MOST = 10_000  # entries of a history: far more than any fit writes
+_MOST = 10_000  # rows of a history: far more than any fit writes
+_LARGEST = 2**53  # of whole numbers in it
+# What a row of the history holds: of a member after a stage, and of a stream.
+_MEMBER_ROW = {
+    "member": int,
+    "n_bins": int,
+    "stage": int,
+    "refit": bool,
+    "steps": int,
+    "slope_decay": float,
+    "training_loss": float,
+    "validation_loss": float,
+    "seconds": float,
+    "chosen": bool,
+}
+_STREAM_ROW = {"stream_rows": int, "validation_loss": float}
 
 
 @dataclass(frozen=True)
 class Facts:
-    """history: one entry per training; capped: features that max_slope names; calibration: of a classifier, or None."""
+    """history: one row per member and stage; capped: features that max_slope names; calibration: of a classifier."""
 
     history: list[dict[str, Any]]
     n_iter: int
@@ -49,7 +64,7 @@ class Facts:
             if not isinstance(written, Mapping) or set(written) != _FIELDS:
                 raise ValueError("fields")
             history, capped = written["history"], written["capped"]
-            if not isinstance(history, list) or len(history) > _MOST or not all(map(_is_entry, history)):
+            if not isinstance(history, list) or len(history) > _MOST or not all(map(_is_row, history)):
                 raise ValueError("history")
             if type(written["n_iter"]) is not int or written["n_iter"] < 0:
                 raise ValueError("n_iter")
@@ -79,12 +94,19 @@ def stays_additive(network: FrozenNetwork) -> bool:
     return all(len(trunk.form.weights) == 1 for member in network.members for trunk in member)
 
 
-def _is_entry(entry: Any) -> bool:
-    """A dict of names to numbers, words, or lists of numbers, as history_ has them."""
-    if not isinstance(entry, dict) or not all(isinstance(name, str) for name in entry):
+def _is_row(row: Any) -> bool:
+    """Return whether it is a row of a history; its numbers may be None, whole ones and truth values may not."""
+    if not isinstance(row, dict):
         return False
-    flat = [item for value in entry.values() for item in (value if isinstance(value, list) else [value])]
-    return all(item is None or isinstance(item, str | bool | int | float) for item in flat)
+    kinds = _STREAM_ROW if "stream_rows" in row else _MEMBER_ROW
+    return row.keys() == kinds.keys() and all(_is_of(kind, row[name]) for name, kind in kinds.items())
+
+
+def _is_of(kind: type, value: Any) -> bool:
+    if kind is float:
+        return value is None or (type(value) in (int, float) and abs(value) < math.inf)
+    same: bool = type(value) is kind
+    return same and 0 <= value < _LARGEST
 
 
 def _calibration(written: Any) -> Calibration | None:

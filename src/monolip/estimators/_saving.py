@@ -6,7 +6,8 @@ be swapped. They are no part of the network's own digest, which says what is pre
 
 Parameters may be added and removed between versions. One that a file lacks takes its default. One that the reading
 version does not know is ignored if the file lists it under "defaults", that is, if it had its default when it was
-written; otherwise the file is refused, with its name and the version that wrote it.
+written; otherwise the file is refused, with its name and the version that wrote it. The same holds for fields of
+FitOptions.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 
 from monolip._version import __version__
 from monolip.errors import FrozenFileError, InputError
+from monolip.estimators.fit_options import FitOptions
 from monolip.input_columns import plain_value
 from monolip.sealed_file import named_path
 
@@ -112,8 +114,12 @@ def read_parameters(
         raise FrozenFileError(f"{path} has malformed parameters (some are missing); get an undamaged copy.")
     try:
         found = {name: _decode(value) for name, value in written.items() if name in known}
+        if not isinstance(found.get("fit_options"), FitOptions | None):
+            raise ValueError("fit_options")
         return {**{name: value for name, value in defaults.items() if name not in found}, **found}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except InputError as error:  # of FitOptions
+        raise FrozenFileError(f"{path} has malformed parameters: {error} Or get an undamaged copy.") from error
+    except (ValueError, KeyError, TypeError, RecursionError, AttributeError) as error:
         raise FrozenFileError(
             f"{path} has malformed parameters ({reprlib.repr(error)}); get an undamaged copy."
         ) from error
@@ -149,7 +155,13 @@ def _same(written: Any, default: Any) -> bool:
 
 
 def _encode(value: Any) -> Any:
-    """Plain JSON, but dicts as {"dict": [[key, value], ...]} (keys may be numbers) and tuples as {"tuple": [...]}."""
+    """Plain JSON, but dicts as {"dict": [[key, value], ...]} (keys may be numbers) and tuples as {"tuple": [...]}.
+
+    FitOptions are {"fit_options": [fields by name, names of fields with their default]}.
+    """
+    if isinstance(value, FitOptions):
+        written, usual = value.written(), FitOptions().written()
+        return {"fit_options": [written, [name for name in written if written[name] == usual[name]]]}
     plain = plain_value(value)
     if plain is None or isinstance(plain, str | bool | int | float):
         return plain
@@ -171,10 +183,18 @@ def _decode(value: Any) -> Any:
         ((tag, items),) = value.items()
         if tag == "tuple":
             return tuple(_decode(item) for item in items)
+        if tag == "fit_options":
+            return _read_options(*items)
         if tag != "dict":
             raise ValueError(f"unknown tag {tag!r}")
         return {_key(_decode(key)): _decode(item) for key, item in items}
     return value
+
+
+def _read_options(written: Mapping[str, Any], usual: list[str]) -> FitOptions:
+    """Return the options; a field that this version does not know is left out if it had its default."""
+    known = FitOptions().get_params()
+    return FitOptions().set_params(**{name: written[name] for name in written if name in known or name not in usual})
 
 
 def _key(key: Any) -> Any:

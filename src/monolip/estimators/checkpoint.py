@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint"]
 
-FORMAT, VERSION = "monolip.checkpoint", 1
+FORMAT, VERSION = "monolip.checkpoint", 2
 _HEAD = "fit.json"
 _OWN = re.compile("pass|stretch|[0-9a-f]{64}")  # the last: digests of trainings
 _MAX_BYTES = 2**28

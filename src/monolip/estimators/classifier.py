@@ -65,18 +65,19 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             dict by feature.
 
     All other arguments (hidden_layer_sizes, n_estimators, max_iter, batch_size, early_stopping, validation_fraction,
-    n_bins, max_time, warm_start, n_jobs, random_state, verbose) are as in MonotonicRegressor, as are the
-    limits: of more than 262,144 rows a part is trained on (rare classes whole, with weights that make up for it), f is
-    flat far beyond the training data except in features given in `slopes=`, unseen categories count as the average
-    one, unexpected NaN as the median. Two classes are fitted from an additive start, as there; more classes from zero.
+    n_bins, fit_options, max_time, warm_start, n_jobs, random_state, verbose), the fit and its limits are as in
+    MonotonicRegressor: of more than 262,144 rows a part is trained on (rare classes whole, with weights that make up
+    for it), f is flat far beyond the training data except in features given in `slopes=`, unseen categories count as
+    the average one, unexpected NaN as the median. Networks of two classes are trained around an additive model; those
+    of more classes start from a constant.
 
     Attributes:
         slopes_: what was promised and what is certified, per raw feature (and class); print it. frozen_: the
             FrozenNetwork behind it all.
         certificate_: the same with everything an independent checker needs (docs/certificates.md); save it.
         classes_: the labels, in the order of predict_proba's columns.
-        calibration_: how far probabilities were from frequencies on rows held out in fit (each member on its own,
-            before it was finished with all rows); None where nothing was held out, and after recalibrate.
+        calibration_: how far probabilities were from frequencies on validation rows (each member on its own, before the
+            refit with all rows); None without validation rows, and after recalibrate.
         history_, n_iter_, n_estimators_, n_features_in_, feature_names_in_: as in MonotonicRegressor.
 
     Examples:
@@ -301,7 +302,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
 
     @property
     def calibration_(self) -> Calibration | None:
-        """See Attributes; fit keeps what members said of rows held out, and it is measured when first asked for."""
+        """See Attributes; fit keeps the members' outputs for validation rows, and measures when first asked for."""
         check_is_fitted(self)
         held, link = self._held_out, self.frozen_.link
         if held is not None and link is not None:

@@ -30,7 +30,13 @@ from monolip.estimators.fit_options import FitOptions
 from monolip.estimators.folds import FEWEST_ROWS, Rows, every_row, make_folds
 from monolip.estimators.freeze import freeze
 from monolip.estimators.inputs import fit_inputs, kinds_of_bins, make_problem
-from monolip.estimators.members import Group, ValidationRows, deal_rows, fit_additive_models, validation_rows_of_user
+from monolip.estimators.members import (
+    Group,
+    ValidationRows,
+    deal_rows,
+    fit_additive_models,
+    validation_rows_of_user,
+)
 from monolip.estimators.stages import (
     History,
     Plan,
@@ -46,6 +52,7 @@ from monolip.input_transform import InputTransform
 __all__ = ["Fitted", "Settings", "definition", "fit_network", "marked_history", "train_groups"]
 
 Validation = tuple[RawTable, Target]
+OWN_ARGUMENTS = ("hidden_layer_sizes", "validation_fraction")  # fields of the options that the constructor may set
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,7 @@ def fit_network(
     )
     networks = tuple(group.merged.expand(member.result(group.best)) for group, member in trained.members)
     network = freeze(networks, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift)
-    history = marked_history((*(before.history if before else ()), *trained.history), trained)
+    history = marked_history(trained.history, trained)
     steps = max(sum(stage.steps for stage in plan.stages[: group.best]) for group in trained.groups)
     epochs = max(1, round(steps * plan.batch_size / plan.n_rows))
     held_out = before.held_out if before else HeldOut.of(trained, target, validation[1] if validation else None)
@@ -139,7 +146,7 @@ def train_groups(
     plan = _plan(n, len(inputs.columns), target, settings, started, on_progress, folds is not None or bool(validation))
     n_members = settings.n_members or int(options.of("n_estimators", n))
     if before is not None:
-        return add_followers(Trained(before.trained.groups), n_members, every_row(n), plan), plan
+        return add_followers(Trained(before.trained.groups, before.history), n_members, every_row(n), plan), plan
     groups = _additive_models(inputs, boxes, table, target, validation, folds, n_members, settings)
     groups = tuple(replace(group, least=int(must_bend)) for group in groups)
     trained = without_bad_groups(train_in_stages(groups, plan), options)
@@ -152,6 +159,7 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
     """Return what all members of a model share, by the argument it came from; a warm start may not change it."""
     shares = None if target.classes is None else np.bincount(target.classes, target.weight).tolist()
     unit = (target.scale, target.shift, target.deviation, shares)
+    options = settings.options
     return {
         "y (or its weights, loss or classes)": (target.loss, target.link, *unit),
         "monotonic_cst": promises.directions.tolist(),
@@ -159,7 +167,9 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
         "max_slope": (str(promises.caps.tolist()), promises.standard_cap),  # as text: NaN is equal to NaN
         "missing": promises.missing,
         "n_bins": settings.n_bins,
-        "fit_options": settings.options,
+        **{name: getattr(settings, name) for name in ("max_iter", "batch_size", "early_stopping")},
+        **{name: getattr(options, name) for name in OWN_ARGUMENTS},
+        "fit_options": replace(options, **{name: getattr(FitOptions(), name) for name in OWN_ARGUMENTS}),
     }
 
 

@@ -39,33 +39,35 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             units as in SlopeBounds; a dict {feature: cap} is in raw units; None for a generous cap.
         loss: squared_error, absolute_error, huber, quantile, poisson, gamma or tweedie (the last three: log link).
         loss_parameter: the quantile, Tweedie's power, or Huber's delta in (robust) standard deviations.
-        hidden_layer_sizes: widths, even numbers.
-        n_estimators: members, averaged; rows held out judge some of them, then all learn from all rows. "auto": 4 below
-            2500 rows, from there on 1, 2 where networks gain by it, 4 where two disagree much (tables with little
-            noise). 8 for accuracy.
-        max_iter: passes over the data at most; None lets the recipe decide.
+        hidden_layer_sizes: widths of the hidden layers, even numbers; None: those of fit_options.
+        n_estimators: networks that are averaged; "auto": the number in fit_options, larger with few rows.
+        max_iter: passes over the data at most; None: the stages of fit_options.
         batch_size: rows per step, or "auto".
-        early_stopping: hold rows out to choose the regulariser and when to stop; False trains on all rows.
-        validation_fraction: share of rows a member holds out; another one each on fewer than 2500 rows (up to eight
-            members judge), else the same two by two, so that their average can be judged (up to four).
+        early_stopping: choose the regulariser and the number of training stages by validation loss; False trains on all
+            rows, for a fixed number of stages.
+        validation_fraction: share of the rows that a member is validated on, in (0, 0.5]; None: that of fit_options.
+            With few rows every member has its own validation rows; with many rows all members share them.
         categorical_features: features, a mask, or {feature: [low, ..., high]} for ordered ones; None goes by type:
             strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
-        n_bins: bins of the piecewise-linear encoding of each numeric feature, 0 to 256; "auto": 8, or up to 64 (128
-            of many rows) where rows held out show that they are worth it (predictions then take longer), fewer with
-            more than 64 numeric features.
+        n_bins: bins per numeric feature of the piecewise-linear encoding, 0 to 256; "auto": more with many rows, fewer
+            with many features (see fit_options). Members that see all, 8 or no bins are averaged.
+        fit_options: a FitOptions, which holds every number of the fit procedure; None: its defaults. FitOptions.fast()
+            and FitOptions.accurate() are presets. hidden_layer_sizes, n_estimators, n_bins, batch_size and
+            validation_fraction override the fields of the same name.
         max_time: seconds after which training ends with what it has (reading and encoding the table are not bounded);
             the one setting that costs reproducibility.
         warm_start: set before the first fit; fit again on the same rows with only n_estimators raised adds members
             (other rows, by a digest of X and y, are refused).
         n_jobs: threads; changes no bit of the result. random_state: a seed.
-        verbose: 1 shows every training with its hold-out loss on standard error: bars on a terminal, else plain lines
-            as they are known; 0 shows bars on a terminal after two seconds, and nothing elsewhere.
+        verbose: 1 prints a line on standard error for each row of history_; 0 prints nothing. On a terminal a bar shows
+            fits that take longer than two seconds.
 
-    A fit starts from the best additive function inside the slope intervals and trains a network around it, in ever
-    longer stretches under ever less decay towards that start, until the loss of the rows held out falls no more. The
-    last stretch is then trained with all rows.
+    A fit finds the best additive function inside the slope intervals and trains networks around it. Training goes in
+    stages, each twice as long as the one before and with less decay towards the additive function, until the validation
+    loss stops improving. The chosen stage is then trained once more with all rows, and the networks are averaged
+    (docs/architecture.md).
 
     Of more than 262,144 rows a random part of that size is trained on (the steps would not visit more), so that time
     and memory stay bounded; under a log link targets above zero stay in it whole where they are rare, and weights make
@@ -81,10 +83,10 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         slopes_: what was promised and what is certified, per raw feature; print it. frozen_: the FrozenNetwork behind
             every prediction.
         certificate_: the same with everything an independent checker needs (docs/certificates.md); save it.
-        history_: one entry per training; n_features: that the network uses beside its start (None: all), taken: whether
-            the model comes from that path; a member that stays at its start may have one of no steps. n_iter_: passes
-            over the data of each member. Both are kept in files.
-        n_estimators_: members, also where those that stay at their starts are one function in the model.
+        history_: a table, as a list with one dict per member and stage: member, n_bins, stage (0: the additive model),
+            refit, steps, slope_decay, training_loss, validation_loss, seconds, chosen. n_iter_: passes over the data.
+            Both are kept in files.
+        n_estimators_: networks that are averaged, also where the additive models among them are merged into one.
         n_features_in_, feature_names_in_: the columns seen in fit.
 
     Examples:

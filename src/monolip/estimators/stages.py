@@ -192,7 +192,8 @@ def add_followers(trained: Trained, n_members: int, rows: Rows, plan: Plan) -> T
     Followers are trained on all rows to the stage that their group chose, without validation rows of their own. Those
     that time or Ctrl-C ends early are thrown away.
     """
-    number = 1 + max(member.number for _, member in trained.members)
+    # Numbers of members whose group was dropped are in the history; they are not used again.
+    number = 1 + max(*(member.number for _, member in trained.members), *(row["member"] for row in trained.history))
     numbers: list[list[int]] = [[] for _ in trained.groups]
     for _ in range(n_members - len(trained.members)):
         k = min(range(len(numbers)), key=lambda k: len(trained.groups[k].members) + len(numbers[k]))
@@ -245,10 +246,16 @@ def _row(
 
 
 def _reported(trained: Trained, rows: Sequence[dict[str, Any]], plan: Plan) -> Trained:
-    """Return it with rows added to its history, after the callbacks have seen them."""
-    ended = [callback(dict(row)) is True for row in rows for callback in plan.callbacks]
-    stopped: Stopped = "callback" if any(ended) and not trained.stopped else trained.stopped
-    return replace(trained, history=(*trained.history, *rows), stopped=stopped)
+    """Return it with rows added to its history, after the callbacks have seen them.
+
+    Ctrl-C while a callback runs ends training, and loses nothing that was trained before.
+    """
+    trained = replace(trained, history=(*trained.history, *rows))
+    try:
+        ended = [callback(dict(row)) is True for row in rows for callback in plan.callbacks]
+    except KeyboardInterrupt:
+        return replace(trained, stopped="interrupted")
+    return replace(trained, stopped="callback") if any(ended) and not trained.stopped else trained
 
 
 def _why_stopped(results: Sequence[TrainingResult]) -> Stopped:

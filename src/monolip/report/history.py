@@ -1,32 +1,35 @@
-"""What a fit did: the loss on the rows that each member held out, after every stretch of training."""
+"""What a fit did: the validation loss of each member after each stage of training."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
-from monolip.estimators._facts import stays_at_start
-from monolip.report.style import BLUE, COLORS, DASHES, RED, one_axis, panels, styled
+from monolip.estimators._facts import stays_additive
+from monolip.report.style import BLUE, COLORS, DASHES, GREY, RED, one_axis, panels, styled
 
 __all__ = ["plot_history"]
+
+MOST_MARKS = 5  # labels of the axis of steps
+MANY_TIMES = 20  # the lowest loss: from there on the axis of losses is logarithmic
 
 
 @styled
 def plot_history(model: Any, *, axis: Any = None) -> Any:
-    """One curve a member: its hold-out loss against the steps it had made, a marker after each stretch.
+    """One curve per member: its validation loss after each stage, against the training steps so far.
 
-    Of a model that was trained on a stream a second panel shows the loss of all members together against the rows of
-    the stream that they had seen. Both panels judge by rows held out, but by other ones: a member by rows of the
-    sample, the stream by rows that are in no sample; so the two are not to be compared.
+    Step 0 is the additive model. A ring marks the stage that the model consists of. Members with the same bins share a
+    colour; grey curves are of bins that were left out because their validation loss was much higher.
+
+    If a model was trained on a stream, a second panel shows the validation loss of the ensemble against the rows of the
+    stream. The two panels use different validation rows, so their losses cannot be compared.
 
     Args:
         model: a fitted MonotonicRegressor or MonotonicClassifier (also one loaded from a file).
-        axis: a matplotlib axis to draw on, for one panel: the title says what of a stream it shows; None for a figure
-            of its own.
+        axis: a matplotlib axis to draw on, for the panel of the members; None for a new figure.
 
-    Returns: the matplotlib axis of the members. Where nothing was held out (early_stopping=False) it says so, and where
-    rows held out were better off with the additive start, too.
+    Returns: the matplotlib axis of the members. Without validation rows (early_stopping=False) it says so.
     """
     if not isinstance(model, MonotonicBase) or not hasattr(model, "history_"):
         raise InputError(
@@ -34,90 +37,108 @@ def plot_history(model: Any, *, axis: Any = None) -> Any:
             f"{type(model).__name__}{'' if not isinstance(model, MonotonicBase) else ', not fitted'}; "
             f"{'pass its estimator_.' if hasattr(model, 'estimator_') else 'fit it first.'}"
         )
-    stream = [entry for entry in model.history_ if "stream_rows" in entry]
+    stream = [row for row in model.history_ if "stream_rows" in row]
+    title = "Validation loss of each member"
     if stream and axis is None:
         axis, beside = panels(2, 2)
-        axis.set_title("members, on the sample")
+        title += ", on the sample"
         _draw_stream(beside, stream)
     elif stream:
-        axis.set_title("members, on the sample\n(what the stream added is not shown)")
+        title += ", on the sample\n(training on the stream is not shown)"
     axis = one_axis(axis, 5.4, 3.4)
+    axis.set_title(title)
     axis.set_xlabel("training steps")
-    curves = _curves(_taken(model))
+    axis.set_ylabel("validation loss")
+    curves = _curves(model.history_)
     if not curves:
-        trained = any(entry.get("n_steps") for entry in model.history_)
-        words = "no rows were held out" if trained else "nothing was trained"
-        axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center")
+        axis.text(0.5, 0.5, "no validation rows", transform=axis.transAxes, ha="center", va="center")
         return axis
-    for member, (steps, losses) in sorted(curves.items()):
-        style = {"color": COLORS[member % len(COLORS)], "linestyle": DASHES[member % len(DASHES)]}
-        axis.plot(steps, losses, marker="o", markersize=4, label=f"member {member}", **style)
-    if not stream and stays_at_start(model.frozen_):
-        axis.set_title("training did not beat the additive start,\nwhich was kept")
-        axis.set_xlim(left=0)
-    elif max(steps[-1] for steps, _ in curves.values()) >= 8 * min(steps[0] for steps, _ in curves.values()):
-        _double_steps(axis)
-    axis.set_ylabel("hold-out loss")
-    if len(curves) > 1:
-        _legend_above(axis, len(curves))
+    _draw_members(axis, curves)
+    if not stream and stays_additive(model.frozen_):
+        axis.set_title("Training did not improve the validation loss\nof the additive model, which is kept")
     return axis
 
 
-def _double_steps(axis: Any) -> None:
-    """Stretches double, so the scale is logarithmic, with plain numbers: powers of ten would lie over each other."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+class Curve(NamedTuple):
+    """Of a member: its bins per feature, steps so far and validation losses; where the chosen stage is, if anywhere."""
 
-    axis.set_xscale("log")
-    low, high = axis.get_xlim()
-    marks = (1, 2, 5) if high < 50 * low else (1, 3) if high < 1000 * low else (1,)
-    axis.xaxis.set_major_locator(LogLocator(subs=marks, numticks=12))
+    n_bins: int
+    steps: list[int]
+    losses: list[float]
+    chosen: int | None
+
+
+def _curves(history: list[dict[str, Any]]) -> list[Curve]:
+    """Return the curve of each member with validation rows."""
+    found = []
+    for member in sorted({row["member"] for row in history if "member" in row}):
+        rows = [row for row in history if row.get("member") == member and row["validation_loss"] is not None]
+        steps = [sum(row["steps"] for row in rows[: k + 1]) for k in range(len(rows))]
+        chosen = next((k for k, row in enumerate(rows) if row["chosen"]), None)
+        if rows:
+            found.append(Curve(rows[0]["n_bins"], steps, [row["validation_loss"] for row in rows], chosen))
+    return found
+
+
+def _draw_members(axis: Any, curves: list[Curve]) -> None:
+    kinds = list(dict.fromkeys(curve.n_bins for curve in curves))
+    used = [n_bins for n_bins in kinds if any(c.chosen is not None for c in curves if c.n_bins == n_bins)]
+    told: set[str] = set()
+    for n_bins, steps, losses, chosen in curves:
+        left_out = bool(used) and n_bins not in used
+        color = GREY if left_out else COLORS[2 * kinds.index(n_bins) % len(COLORS)]
+        words = f"{n_bins} bins per feature" if n_bins else "no bins"
+        label = f"{words}{', left out' if left_out else ''}"
+        style = {"color": color, "linestyle": DASHES[kinds.index(n_bins) % len(DASHES)], "linewidth": 1.2}
+        axis.plot(steps, losses, marker=".", alpha=0.5 if left_out else 1.0, label=_once(label, told), **style)
+        if chosen is not None:
+            ring = {"color": RED, "marker": "o", "markersize": 8, "fillstyle": "none", "linestyle": "none", "zorder": 3}
+            axis.plot(steps[chosen], losses[chosen], label=_once("chosen stage", told), **ring)
+    every = [loss for curve in curves for loss in curve.losses]
+    if 0 < MANY_TIMES * min(every) < max(every):
+        axis.set_yscale("log")
+    _steps_axis(axis, max((curve.steps for curve in curves), key=len))
+    _legend_above(axis, len(told))
+
+
+def _once(label: str, told: set[str]) -> str:
+    """Return the label the first time, and later one that no legend shows."""
+    shown = f"_{label}" if label in told else label
+    told.add(label)
+    return shown
+
+
+def _steps_axis(axis: Any, steps: list[int]) -> None:
+    """Give stages, which double, equal widths: a logarithmic axis that begins at 0, labelled at ends of stages."""
+    from matplotlib.ticker import FixedLocator, NullFormatter, StrMethodFormatter
+
+    if len(steps) > 2:
+        axis.set_xscale("symlog", linthresh=max(steps[1], 1), base=2)
+        apart = -(-(len(steps) - 1) // MOST_MARKS)
+        axis.xaxis.set_major_locator(FixedLocator([steps[0], *steps[:0:-apart]]))
+        axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.minorticks_off()
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _draw_stream(axis: Any, stream: list[dict[str, Any]]) -> None:
     from matplotlib.ticker import EngFormatter
 
-    rows, losses = [entry["stream_rows"] for entry in stream], [entry["holdout_loss"] for entry in stream]
+    rows, losses = [row["stream_rows"] for row in stream], [row["validation_loss"] for row in stream]
     axis.plot(rows, losses, color=BLUE, marker="o", markersize=4)
     best = min(range(len(losses)), key=losses.__getitem__)
-    axis.plot(rows[best], losses[best], color=RED, marker="o", markersize=7, fillstyle="none", label="kept")
-    axis.set_title("all members, on the stream\n(judged by other rows than the members)")
+    axis.plot(rows[best], losses[best], color=RED, marker="o", markersize=8, fillstyle="none", label="chosen")
+    axis.set_title("Validation loss of the ensemble, on the stream\n(of other rows than the members')")
     axis.set_xlabel("rows of the stream (0: fit of the sample)")
-    axis.set_ylabel("hold-out loss")
+    axis.set_ylabel("validation loss")
     axis.xaxis.set_major_formatter(EngFormatter())
     axis.legend()
 
 
 def _legend_above(axis: Any, count: int) -> None:
-    """Over the curves, in room made for it: inside of a small picture it would hide one."""
-    across = 2 if count in (2, 4) else 3
-    bottom, top = axis.get_ylim()
-    axis.set_ylim(bottom, top + (top - bottom) * 0.1 * -(-count // across))
-    axis.legend(loc="upper center", ncol=across)
-
-
-def _taken(model: Any) -> list[dict[str, Any]]:
-    """Of paths with other bins or features the one that the model comes from."""
-    history = [entry for entry in model.history_ if "member" in entry]  # a stretch of a stream is of all of them
-    history = [entry for entry in history if entry.get("taken", True)]  # files of before do not say
-    tried = {entry.get("n_bins") for entry in history}
-    if len(tried) < 2 or None in tried:
-        return history
-    maps = [len(column.maps) - 1 for column in model.frozen_.inputs.columns if hasattr(column, "maps")]
-    bins = min(tried, key=lambda number: abs(number - max(maps, default=0)))
-    return [entry for entry in history if entry["n_bins"] == bins]
-
-
-def _curves(history: list[dict[str, Any]]) -> dict[int, tuple[list[int], list[float]]]:
-    """Steps so far and loss, by member; stretches without a loss are counted and not drawn."""
-    curves: dict[int, tuple[list[int], list[float]]] = {}
-    so_far: dict[int, int] = {}
-    for entry in history:
-        member = int(entry["member"])
-        so_far[member] = so_far.get(member, 0) + int(entry["n_steps"])
-        if entry["holdout_loss"] is not None:
-            steps, losses = curves.setdefault(member, ([], []))
-            steps.append(so_far[member])
-            losses.append(float(entry["holdout_loss"]))
-    return curves
+    """Draw the legend above the curves, in room that is made for it."""
+    forward, back = axis.transScale, axis.transScale.inverted()
+    (_, bottom), (_, top) = forward.transform([(1, y) for y in axis.get_ylim()])
+    room = (top - bottom) * 0.11 * -(-count // 2)
+    axis.set_ylim(axis.get_ylim()[0], back.transform((1, top + room))[1])
+    axis.legend(loc="upper center", ncol=2)

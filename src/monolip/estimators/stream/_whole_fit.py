@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from monolip.estimators.stream.source import Source
 __all__ = ["fit_whole"]
 
 
-def fit_whole(model: Any, files: Source, layout: Layout) -> Any:
-    """Few rows: the very fit of the table."""
+def fit_whole(model: Any, files: Source, layout: Layout, callback: Callable[[dict[str, Any]], Any] | None) -> Any:
+    """Few rows: the very fit of the table. callback: see `fit`."""
     parts: list[tuple[Any, Any]] = []
     position = 0
     for group, rows in read_groups(files, layout.names, 2**16):
@@ -26,9 +27,10 @@ def fit_whole(model: Any, files: Source, layout: Layout) -> Any:
         parts.append((rows if use.all() else rows.filter(files.arrow.array(use)), batch.target))
         position += rows.num_rows
     table = files.arrow.Table.from_batches(alike([rows for rows, _ in parts], files))
-    more = {
+    more: dict[str, Any] = {
         what: None if name is None else table.column(name).to_numpy()
         for what, name in (("sample_weight", layout.weight), ("offset", layout.offset))
     }
     y = np.concatenate([y for _, y in parts])
-    return model.fit(table.select(list(layout.features)), with_name(y, layout.target) if layout.is_class else y, **more)
+    labels = with_name(y, layout.target) if layout.is_class else y
+    return model.fit(table.select(list(layout.features)), labels, **more, callbacks=callback)

@@ -54,6 +54,9 @@ class StreamWatcher(Protocol):
     def update(self, job: Any, standing: Any) -> None:
         """A training on the sample goes on; called by every training thread, where there is a checkpoint."""
 
+    def row(self, row: dict[str, Any]) -> None:
+        """A row of the history of the sample is known."""
+
     def stage(self, what: str, done: int, of: int, loss: float | None = None) -> None:
         """A pass over the stream goes on."""
 
@@ -98,7 +101,7 @@ def fit_stream(
             if is_long:
                 return _StreamFit(model, files, layout, settings, plan, kept, display, watcher).run()
             with nullcontext() if kept is None else kept.watching():
-                return fit_whole(model, files, layout)
+                return fit_whole(model, files, layout, None if watcher is None else watcher.row)
         except BaseException:
             if kept is not None:
                 kept.withdraw(empty=True)  # nothing is lost with it
@@ -137,7 +140,8 @@ class _StreamFit:
         if text := contradicted(table, schema, promises, target.sampled):
             warnings.warn(text, PromiseWarning, stacklevel=4)
         left = None if self.settings.max_time is None else max(1e-3, self.settings.max_time - self._seconds())
-        settings = replace(self.settings, max_time=left, callbacks=(self.display.row,))
+        told = (self.display.row, *(() if self.watcher is None else (self.watcher.row,)))
+        settings = replace(self.settings, max_time=left, callbacks=told)
         self.display.say(f"fit_stream: fitting a sample of {len(cells):,} rows")
         with nullcontext() if self.kept is None else self.kept.watching():
             fit = fit_sample(
@@ -145,8 +149,8 @@ class _StreamFit:
             )  # fmt: skip
         del table, cells
         made = Buffers(
-            self.files, self.layout, self.plan, sample, fit, target, columns,
-            settings.options.hidden_layer_sizes, settings.seed,
+            self.files, self.layout, self.plan, sample, fit, target, columns, settings.options.hidden_layer_sizes,
+            settings.seed,
         )  # fmt: skip
         self._finish(made, schema, promises, *self._refine(made, fit))
         return model
