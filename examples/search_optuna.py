@@ -5,7 +5,7 @@
     python examples/search_optuna.py --trials 100 --workers 2 --storage sqlite:///search.db
 
 Every worker on every machine that names the same storage and study takes part in the same search. The winner is fitted
-on all rows, and leaves as a model file and its certificate. Needs pip install "monolip[search]".
+on all rows, and leaves as a model file and its certificate. Needs pip install ".[search]" in a checkout.
 """
 
 from __future__ import annotations

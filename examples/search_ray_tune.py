@@ -1,6 +1,6 @@
 """Hyper-parameter search with Ray Tune, on this machine or on a cluster.
 
-    python examples/search_ray_tune.py --trials 16 --chunk 25       pip install "monolip[ray]"
+    python examples/search_ray_tune.py --trials 16 --chunk 25       pip install ".[ray]" in a checkout
 
 A fit takes milliseconds and a trial of Ray Tune a good part of a second. So a trial is given a chunk of settings, drawn
 by its own generator, and reports the best of them: Tune spreads chunks over machines and keeps what came out. The

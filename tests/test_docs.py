@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +123,33 @@ def test_the_table_of_the_readme_is_generated_from_the_committed_results() -> No
     exec(compile((ROOT / "docs/readme_table.py").read_text(), "readme_table.py", "exec"), names)
     text = (ROOT / "README.md").read_text()
     assert names["updated"](text) == text, "run: python docs/readme_table.py"
+
+
+REFERENCE = re.compile(r"\[[^\[\]]+\]\s?\[[^\[\]]*\]")  # Markdown reads [a][b] as a link to b
+
+
+def reference_links(docstring: str) -> list[str]:
+    """What the site would take for links: outside backticks, indented blocks and examples."""
+    text = re.sub(r"``[^`]*``|`[^`]*`", "", docstring)
+    lines = [line for line in text.splitlines() if not line.strip().startswith((">>>", "...")) and line[:4].strip()]
+    return REFERENCE.findall("\n".join(lines))
+
+
+def test_no_docstring_holds_what_the_site_takes_for_a_link() -> None:
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef
+    found = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            links = reference_links(ast.get_docstring(node) or "") if isinstance(node, kinds) else []
+            if links:
+                found[f"{path.name}:{getattr(node, 'name', '')}"] = links
+    assert found == {}
+    assert reference_links("floats alone: [output][feature]; `[k][j]`") == ["[output][feature]"]
+
+
+def test_what_lands_must_build_the_site_with_pinned_packages() -> None:
+    assert re.search(r"^make .*\bdocs\b", (ROOT / ".ci/run").read_text(), flags=re.M)
+    pins = {line.split("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    wanted = {re.split(r"[\[<>=]", package)[0] for package in extras["docs"]}
+    assert wanted | {"mkdocs", "mkdocs-autorefs", "mkdocstrings-python", "griffelib", "markdown"} <= pins

@@ -31,8 +31,8 @@ PUBLIC = {
         "write_report",
     },
     "monolip.errors": {
-        "CertificateError", "CheckpointError", "FreezeError", "FrozenFileError", "InputError", "MissingExtraError",
-        "MonolipError",
+        "ArgumentError", "CertificateError", "CheckpointError", "FreezeError", "FrozenFileError", "InputError",
+        "MissingExtraError", "MonolipError",
         "NormChainError", "PrecisionError", "PromiseError", "PromiseWarning", "SlopeError", "StructureError",
     },
     "monolip.nn": {
@@ -66,4 +66,4 @@ def test_without_torch_the_error_is_the_line_that_installs_it() -> None:
     code = "import sys; sys.modules['torch'] = None\nimport monolip\nmonolip.SlopeBounds([0.0], [1.0])\nmonolip.nn"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert 'pip install "monolip[torch]"' in run.stderr.splitlines()[-1]
+    assert 'pip install ".[torch]"' in run.stderr.splitlines()[-1]

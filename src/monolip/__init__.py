@@ -9,10 +9,22 @@ age      bounded     [-2, 2]
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monolip._version import __version__
 from monolip.lazy_names import lazy_name
+
+if TYPE_CHECKING:  # what type checkers and editors read; at run time a name is loaded on first use
+    from monolip import certify, engine, errors, export, nn, report
+    from monolip.certify import Certificate, audit
+    from monolip.convex import ConvexForm
+    from monolip.estimators import MonotonicClassifier, MonotonicRegressor
+    from monolip.fixed_point import FixedPointNetwork
+    from monolip.frozen import FrozenNetwork
+    from monolip.norms import Norm, Rule
+    from monolip.paper_form import PaperForm
+    from monolip.slope_set import SlopeSet
+    from monolip.slopes import SlopeBounds
 
 # Where each public name lives. Loaded on first use: importing monolip loads neither torch nor numba.
 _HOMES = {
@@ -31,11 +43,33 @@ _HOMES = {
 }
 _MODULES = ("certify", "engine", "errors", "export", "nn", "report")
 
-__all__ = [*_HOMES, *_MODULES, "__version__"]
+__all__ = [
+    "Certificate",
+    "ConvexForm",
+    "FixedPointNetwork",
+    "FrozenNetwork",
+    "MonotonicClassifier",
+    "MonotonicRegressor",
+    "Norm",
+    "PaperForm",
+    "Rule",
+    "SlopeBounds",
+    "SlopeSet",
+    "__version__",
+    "audit",
+    "certify",
+    "engine",
+    "errors",
+    "export",
+    "nn",
+    "report",
+]
 
 
-def __getattr__(name: str) -> Any:
-    return lazy_name(__name__, _HOMES | dict.fromkeys(_MODULES, ""), name)
+if not TYPE_CHECKING:  # else every misspelt name would be there, as Any
+
+    def __getattr__(name: str) -> Any:
+        return lazy_name(__name__, _HOMES | dict.fromkeys(_MODULES, ""), name)
 
 
 def __dir__() -> list[str]:

@@ -5,6 +5,7 @@
     ├── NormChainError    (ValueError)   layers whose norms do not compose
     ├── StructureError    (ValueError)   shapes, group sizes or weights that are not the form they claim to be
     ├── PromiseError      (TypeError)    something that states no Lipschitz bound was asked to keep a promise
+    ├── ArgumentError     (TypeError)    an argument that does not exist here, with what to write
     ├── PrecisionError    (TypeError)    half precision, where the promise would silently not hold
     ├── CheckpointError   (ValueError)   a checkpoint that was trained under another promise
     ├── FreezeError       (ValueError)   a model that cannot become a FrozenNetwork
@@ -13,14 +14,17 @@
     ├── InputError        (ValueError)   data a network cannot evaluate or learn from
     └── MissingExtraError (ImportError)  an optional dependency that is not installed
 
-and the one warning of its own, PromiseWarning (UserWarning): a promise that was kept, and that the data speak against.
+and the one warning of its own, PromiseWarning (UserWarning): the data contradict a constraint, which is kept.
 
 Each message has three parts: the rule; what was got; what to do.
 """
 
 from __future__ import annotations
 
+from monolip.installing import install_advice
+
 __all__ = [
+    "ArgumentError",
     "CertificateError",
     "CheckpointError",
     "FreezeError",
@@ -57,6 +61,10 @@ class PromiseError(MonolipError, TypeError):
     """Something that states no Lipschitz bound was asked to keep a promise."""
 
 
+class ArgumentError(MonolipError, TypeError):
+    """An argument of another library, or a misspelt one; the message says what to write here."""
+
+
 class PrecisionError(MonolipError, TypeError):
     """A number format in which the promise would silently not hold."""
 
@@ -82,16 +90,19 @@ class InputError(MonolipError, ValueError):
 
 
 class MissingExtraError(MonolipError, ImportError):
-    """An optional dependency that is not installed; the message is the line that installs it."""
+    """An optional dependency that is not installed; the message says how to install it.
+
+    extra: the extra of monolip that has it. install: the line to run instead, for a package that is not in an extra.
+    """
 
     def __init__(self, package: str, extra: str, install: str | None = None) -> None:
-        run = install or f'pip install "monolip[{extra}]"'
+        run = install or install_advice(extra)
         super().__init__(f"this needs {package}, which is not installed; run: {run}")
 
 
 class PromiseWarning(UserWarning):
-    """A fit kept a promise that its rows speak against: the model is sound, and mostly the sign is the wrong way round.
+    """The data contradict a constraint: mostly its sign is wrong, or the class that it is about.
 
-    Told by `fit` as scikit-learn tells ConvergenceWarning: the fit is done, a person should look at it. To silence it:
-    warnings.simplefilter("ignore", PromiseWarning).
+    `fit` warns once, lists every such feature, and goes on: the model keeps the constraints all the same. To stop such
+    a fit before it trains: warnings.simplefilter("error", PromiseWarning). To silence the warning: "ignore".
     """

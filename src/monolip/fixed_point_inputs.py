@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from .fixed_point_columns import FixedCategory, FixedNumeric
 from .fixed_point_map import WIDEST
 from .floats import locked, to_floats
 from .free_branch import FreeBranch
-from .input_transform import InputTransform, names_of
+from .input_transform import InputTransform, keys_of
 from .monotonic_cst import check_names
 
 __all__ = ["FixedFree", "FixedInputs", "raw_columns"]
@@ -106,12 +105,12 @@ class FixedFree:
 
 def raw_columns(columns: Any, names: tuple[str, ...]) -> list[Any]:
     """Raw columns in order, from a data frame, a mapping by name, a matrix or a sequence of columns."""
-    known = columns if isinstance(columns, Mapping) else names_of(columns)
-    if known is not None:
-        absent = [name for name in names if name not in known]
+    keys = keys_of(columns)
+    if keys is not None:
+        absent = [name for name in names if name not in keys]
         if absent:
             raise InputError(f"every raw column must be given; {absent[:5]} missing; add them.")
-        found = [columns[name] for name in names]
+        found = [columns[keys[name]] for name in names]
         return [column.to_pylist() if hasattr(column, "to_pylist") else column for column in found]  # Arrow
     if isinstance(columns, np.ndarray) and columns.ndim == 2:
         columns = columns.T

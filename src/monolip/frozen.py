@@ -143,7 +143,7 @@ class FrozenNetwork:
 
     @cached_property
     def rough_raw_slopes(self) -> tuple[tuple[tuple[float, float], ...], ...]:
-        """Intervals a little wider than `raw_slopes`, in floats alone: [output][feature]; a fit asks twice."""
+        """Intervals a little wider than `raw_slopes`, in floats alone: `[output][feature]`; a fit asks twice."""
         return tuple(surrounding_raw_slopes(self, k) for k in range(self.n_outputs))
 
     @cached_property

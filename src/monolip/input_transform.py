@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .cached import cached_property
 from .errors import InputError, StructureError
+from .frames import ColumnNames
 from .input_columns import CategoryColumn, NumericColumn
 from .map_tables import MapTables
 from .monotonic_cst import check_names
@@ -135,12 +136,12 @@ class InputTransform:
 
     def in_order(self, columns: Any) -> list[Any]:
         """Raw columns in the order of this transform, taken by name from a data frame or a mapping."""
-        names = columns if isinstance(columns, Mapping) else names_of(columns)
-        if names is not None:
-            absent = [name for name in self.names if name not in names]
+        keys = keys_of(columns)
+        if keys is not None:
+            absent = [name for name in self.names if name not in keys]
             if absent:
                 raise InputError(f"every raw column must be given; {absent[:5]} missing; add them.")
-            found = [columns[name] for name in self.names]
+            found = [columns[keys[name]] for name in self.names]
             return [column.to_pylist() if hasattr(column, "to_pylist") else column for column in found]  # Arrow
         if getattr(columns, "ndim", 1) == 2 or not hasattr(columns, "__len__") or isinstance(columns, str):
             raise InputError(
@@ -155,6 +156,14 @@ class InputTransform:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return InputTransform, (self.columns,)
+
+
+def keys_of(table: Any) -> dict[Any, Any] | None:
+    """What the columns of a mapping or a data frame are called, and the key of each; None for anything else."""
+    if isinstance(table, Mapping):
+        return {name: name for name in table}
+    labels = names_of(table)
+    return None if labels is None else dict(zip(ColumnNames.of(labels).names, labels, strict=True))
 
 
 def names_of(table: Any) -> list[Any] | None:

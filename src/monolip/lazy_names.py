@@ -1,4 +1,8 @@
-"""Public names of a package, loaded on first use, so that importing it costs nothing."""
+"""Public names of a package, loaded on first use, so that importing it costs nothing.
+
+A package that uses this imports the same names under `if TYPE_CHECKING:` as well and lists them in `__all__`: type
+checkers and editors read those, and would take a name that only `__getattr__` knows for `Any`.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,18 @@
-"""Reads `monotonic_cst` and per-feature values in scikit-learn's grammar, with errors that say what to do."""
+"""Reads `monotonic_cst` and per-feature values in scikit-learn's grammar, with errors that say what to do.
+
+A feature is given by a key, and what a key means depends on the table:
+
+    columns with string names        a string is a name, a whole number a position
+    columns with other labels        a label of a column means that column, as in pandas; see `feature_index`
+    arrays, without any labels       a whole number is a position; x0, x1, ... are names
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -34,8 +42,27 @@ def check_names(feature_names: Sequence[str] | None, n_features: int | None) -> 
     return names
 
 
-def feature_index(key: Hashable, names: tuple[str, ...] | None, n_features: int) -> int:
-    """Position of a feature given by name or by position; a misspelt name gets the nearest one suggested."""
+def feature_index(
+    key: Hashable, names: tuple[str, ...] | None, n_features: int, labels: Sequence[Hashable] | None = None
+) -> int:
+    """Return the position of the feature that a key means; a misspelt name gets the nearest one suggested.
+
+    names: how features are called in messages and tables. labels: the labels of the columns of a data frame where they
+    are not all strings. A key that is such a label means that column. Where a label is a number or a boolean, every
+    number is a label and none is a position. A boolean is a label where columns are labelled by booleans, and nothing
+    else. Positions run from 0; negative ones are refused.
+
+    >>> feature_index(2, ("x2", "x1", "x0"), 3, labels=(2, 1, 0)), feature_index(2, ("c", "b", "a"), 3)
+    (0, 2)
+    """
+    if labels is not None:
+        if (found := _position_of_label(key, labels)) is not None:
+            return found
+        if isinstance(key, Number | np.bool_) and any(isinstance(label, Number | np.bool_) for label in labels):
+            raise SlopeError(
+                "a number means the column with that label, because columns of X are labelled by numbers or booleans; "
+                f"got {key!r}; the labels are {_some(labels)}."
+            )
     if isinstance(key, str):
         key = str(key)  # numpy's strings would show their type in messages
         if names is None:
@@ -48,7 +75,26 @@ def feature_index(key: Hashable, names: tuple[str, ...] | None, n_features: int)
     position = int(key)
     if not 0 <= position < n_features:
         raise SlopeError(f"feature positions run from 0 to {n_features - 1}; got {position}; correct the position.")
+    if names is not None and str(position) in names and names[position] != str(position):
+        raise SlopeError(
+            f"a whole number is a position where columns have string names; got {position}, which is also the name of "
+            f"another column; write {str(position)!r} for that column, or {names[position]!r} for the one at position "
+            f"{position}."
+        )
     return position
+
+
+def _position_of_label(key: Hashable, labels: Sequence[Hashable]) -> int | None:
+    """Position of the column labelled like the key; True is no other word for 1."""
+    try:
+        where = {(isinstance(label, bool | np.bool_), label): j for j, label in enumerate(labels)}
+        return where.get((isinstance(key, bool | np.bool_), key))
+    except TypeError:  # a key that cannot be hashed labels nothing
+        return None
+
+
+def _some(labels: Sequence[Any]) -> str:
+    return ", ".join(map(repr, labels[:5])) + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")
 
 
 def _nearest(key: str, names: tuple[str, ...]) -> str:
@@ -57,25 +103,41 @@ def _nearest(key: str, names: tuple[str, ...]) -> str:
     close = difflib.get_close_matches(key, names, n=1) or parts[:1]
     if close:
         return f"did you mean {close[0]!r}?"
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"the features are {', '.join(map(repr, names[:5]))}{more}."
+    return f"the features are {_some(names)}."
 
 
-def by_position(given: Mapping[Any, Any], names: tuple[str, ...] | None, n_features: int) -> dict[int, Any]:
-    """A dict by name or position as a dict by position; one feature under two keys is refused, not overwritten."""
+def by_position(
+    given: Mapping[Any, Any],
+    names: tuple[str, ...] | None,
+    n_features: int,
+    labels: Sequence[Hashable] | None = None,
+) -> dict[int, Any]:
+    """Return a dict by feature as a dict by position; see `feature_index` for what a key means.
+
+    One feature under two keys is refused, not overwritten.
+    """
     found: dict[int, Any] = {}
     for key, value in given.items():
-        position = feature_index(key, names, n_features)
+        position = feature_index(key, names, n_features, labels)
         if position in found:
-            raise SlopeError(f"each feature may be given once; got {key!r} again, by name and by position; drop one.")
+            raise SlopeError(
+                f"each feature may be given once; got {key!r} again, by name and by {'label' if labels else 'position'}"
+                "; drop one."
+            )
         found[position] = value
     return found
 
 
-def read_directions(monotonic_cst: Any, names: tuple[str, ...] | None, n_features: int | None) -> NDArray[np.int64]:
-    """Directions in {-1, 0, +1}, shape (n_features,) or (n_features, n_outputs).
+def read_directions(
+    monotonic_cst: Any,
+    names: tuple[str, ...] | None,
+    n_features: int | None,
+    labels: Sequence[Hashable] | None = None,
+) -> NDArray[np.int64]:
+    """Return directions in {-1, 0, +1}, shape (n_features,) or (n_features, n_outputs).
 
-    scikit-learn's grammar: None is unconstrained, an array gives every feature, a dict names those constrained.
+    scikit-learn's grammar: None is unconstrained, an array gives every feature by position, a dict names those
+    constrained (`feature_index`).
     """
     if n_features is None and names is not None:
         n_features = len(names)
@@ -88,7 +150,7 @@ def read_directions(monotonic_cst: Any, names: tuple[str, ...] | None, n_feature
                 "feature_names nor n_features; pass one of them."
             )
         directions = np.zeros(max(0, n_features), dtype=np.int64)
-        for position, value in by_position(monotonic_cst or {}, names, n_features).items():
+        for position, value in by_position(monotonic_cst or {}, names, n_features, labels).items():
             directions[position] = read_direction(value, f"feature {names[position] if names else position!r}")
         return directions
     return _directions_from_array(monotonic_cst, n_features)

@@ -179,7 +179,7 @@ def test_without_click_there_is_one_line(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "monolip.cli._app", raising=False)
     monkeypatch.setitem(sys.modules, "click", None)
     assert run(["--help"]) == Exit.MISSING
-    assert 'pip install "monolip[cli]"' in capsys.readouterr().err
+    assert 'pip install ".[cli]"' in capsys.readouterr().err
 
 
 def test_doctor(line: Line, monkeypatch):
@@ -194,6 +194,8 @@ def test_doctor(line: Line, monkeypatch):
     bare = line("doctor")  # what is optional is named, by the line that `compare` names, and is no problem
     assert bare.code == 0
     assert "missing: pip install xgboost" in bare.out
-    assert 'missing: pip install "monolip[onnx]"' in bare.out
+    assert 'missing: pip install ".[onnx]"' in bare.out
     assert sick.code == Exit.FOUND
     assert "numba is missing; run: pip install numba" in sick.out
+    monkeypatch.setattr("monolip.cli.doctor._version", lambda name: None if name == "torch" else "1")
+    assert re.search(r"^torch +extra torch +missing: .*\(without a GPU install a CPU build", line("doctor").out, re.M)

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from monolip import MonotonicRegressor
+from monolip import ConvexForm, FrozenNetwork, MonotonicRegressor, SlopeBounds
 from monolip.cli._exits import Exit
-from monolip.export import to_onnx
+from monolip.export import to_json, to_onnx
+from monolip.frozen import Trunk
 
 from .conftest import Line, arrow, csv
 
@@ -197,3 +198,12 @@ def test_a_pickle_is_never_loaded(rows, line: Line, tmp_path, monkeypatch, proto
     assert done.code == Exit.INPUT
     assert "is a pickle" in done.err
     assert not (tmp_path / "exploded").exists()
+
+
+def test_a_json_document_of_a_network_without_input_transform(rows, line: Line, tmp_path):
+    slopes = SlopeBounds([-1.0, 0.0, -1.0], [0.0, 1.0, 1.0], feature_names=NAMES)
+    form = ConvexForm(([[-0.5, 1.0, 0.0]],), ([0.0],), ())
+    to_json(FrozenNetwork(slopes, ((Trunk(form, (0,)),),)), tmp_path / "n.json", rows=3)
+    done = line("audit", tmp_path / "n.json", rows[0] / "t.csv", *WORDS, "--json")
+    assert (done.code, done.data["format"]) == (Exit.OK, "FrozenNetwork (JSON)")
+    assert {(f["name"], f["direction"]) for f in done.data["features"]} == {("income", -1), ("dti", 1)}

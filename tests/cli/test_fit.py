@@ -178,8 +178,8 @@ def test_a_direction_that_rows_speak_against_is_told(fitted: Path, line: Line, t
     wrong = line(*base, "--decreasing", "dti", "--json")
     assert wrong.code == 0
     assert wrong.data["replaced"] is False
-    assert "'dti' was promised to be decreasing and ended flat" in wrong.err
-    assert wrong.data["remarks"][0].endswith("the wrong way round?")
+    assert "Check the sign of the constraint: the data contradict 'dti' (decreasing asked, data increase)" in wrong.err
+    assert wrong.data["remarks"][0].startswith("Check the sign of the constraint")
     right = line(*base, "--increasing", "dti,age", "--decreasing", "income", "--positive", "x", "--json")
     assert right.code == Exit.INPUT
     right = line(*base, "--increasing", "dti,age", "--decreasing", "income")

@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    ray = pytest.importorskip("ray", reason='needs Ray; pip install "monolip[ray]"')
+    ray = pytest.importorskip("ray", reason='needs Ray; pip install ".[ray]"')
     pytest.importorskip("torch")
     variables = {"RAY_TRAIN_V2_ENABLED": "1", "OMP_NUM_THREADS": "1", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 would starve its workers on a busy machine

@@ -98,7 +98,7 @@ def test_a_worker_that_died_is_told_before_those_that_lost_it() -> None:
 def test_without_ray_the_error_is_the_line_that_installs_it() -> None:
     code = "import sys; sys.modules['ray'] = None\nimport monolip.distributed"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert 'pip install "monolip[ray]"' in run.stderr
+    assert 'pip install ".[ray]"' in run.stderr
 
 
 def test_a_bad_file_of_a_dataset_is_found_and_what_cannot_be_seen_is_not_judged(tmp_path: Path) -> None:

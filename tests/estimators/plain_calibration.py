@@ -33,8 +33,14 @@ def _spread(present: FloatArray, largest: float) -> tuple[float, float]:
     """largest: of their absolute values."""
     scale = largest or 1.0  # squares of 1e200 overflow
     mean, deviation = moments(present / scale)
-    rounding = 8 * np.finfo(np.float64).eps * scale
-    return mean * scale, deviation * scale if deviation * scale > rounding else 1.0
+    if deviation * scale > 2.0**-40 * scale:
+        return mean * scale, deviation * scale
+    away = present - present.min()  # exact
+    farthest = float(away.max())
+    if farthest <= 1e-280:
+        return float(present.min()), 1.0
+    mean, deviation = moments(away / farthest)
+    return float(present.min()) + mean * farthest, deviation * farthest
 
 
 def moments(values: FloatArray) -> tuple[float, float]:
@@ -159,16 +165,18 @@ def apart(knots: list[float], deviation: float) -> list[float]:
     """Distinct knots, none nearer to the next than a thousandth of the spread of them all; the ends are kept.
 
     The spread is the smaller of the deviation and the middle half of the knots, so that heavy tails keep their middle
-    and one value of 1e9 does not erase the others. Some ulps are between them in any case, and slopes stay finite.
+    and one value of 1e9 does not erase the others. Some ulps are between them as well, unless the column is hardly
+    wider than that; slopes stay finite.
     """
     distinct = sorted(set(knots))
     middle = _quantile(distinct, 0.75) - _quantile(distinct, 0.25)
     least = max(_NARROWEST * min(deviation, middle or deviation), min(_TINY, _NARROWEST * deviation))
-    ulps = _ULPS * math.ulp(max(-distinct[0], distinct[-1])) > least
+    most = deviation / 32
+    ulps = most > least and _ULPS * math.ulp(max(-distinct[0], distinct[-1])) > least
     kept = [distinct[0]]
     for knot in distinct[1:]:
         gap = knot - kept[-1]
-        if gap > least and not (ulps and gap <= _ULPS * math.ulp(max(abs(knot), abs(kept[-1])))):
+        if gap > least and not (ulps and gap <= min(most, _ULPS * math.ulp(max(abs(knot), abs(kept[-1]))))):
             kept.append(knot)
         elif len(kept) > 1 and knot == distinct[-1]:
             kept[-1] = knot

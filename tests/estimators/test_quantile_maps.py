@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -37,8 +39,20 @@ def test_mean_and_deviation_have_the_bits_of_numpy(seed, n):
     if known.size:
         scale = float(np.abs(known).max()) or 1.0
         mean, deviation = float((known / scale).mean()) * scale, float((known / scale).std()) * scale
-        expected = mean, deviation if deviation > 8 * np.finfo(float).eps * scale else 1.0
+        expected = (mean, deviation) if deviation > 2.0**-40 * scale else plain._spread(known, scale)
     assert spread(holes) == expected
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.floats(0, 17))
+def test_the_spread_of_values_far_from_zero_is_that_of_their_differences(seed, n, power):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=n) + rng.choice([-1, 1]) * 10.0**power
+    mean, deviation = spread(values)
+    exact = [Fraction(value) for value in values.tolist()]
+    centre = sum(exact) / n
+    true = math.sqrt(float(sum((value - centre) ** 2 for value in exact) / n))
+    assert deviation == pytest.approx(true or 1.0, rel=1e-4)
+    assert abs(float(Fraction(mean) - centre)) <= np.spacing(abs(mean)) + 1e-4 * deviation
 
 
 @pytest.mark.parametrize("n_bins", [0, 1, 3, 8, 64])
@@ -66,7 +80,7 @@ def test_knots_are_apart_and_the_ends_are_kept(knots, deviation):
     kept = plain.apart(knots, deviation)
     assert kept[0] == min(knots)
     assert len(kept) == 1 or kept[-1] == max(knots)
-    gaps = [(b - a, 64 * np.spacing(max(abs(a), abs(b)))) for a, b in pairwise(kept)]
+    gaps = [(b - a, min(64 * np.spacing(max(abs(a), abs(b))), deviation / 32)) for a, b in pairwise(kept)]
     assert all(gap > ulps for gap, ulps in gaps)
 
 
@@ -101,7 +115,7 @@ def odd_column(rng: np.random.Generator, n: int) -> np.ndarray:
         rng.choice([0.0, 1.0, 999999.0], n, p=[0.45, 0.45, 0.1]),
         np.concatenate([rng.uniform(0, 6, n - n // 50), 6.09 + 0.01 * rng.random(n // 50)]),
     ]
-    x = kinds[rng.integers(len(kinds))] * 10.0 ** rng.integers(-9, 9) + rng.choice([0.0, 0.0, 1e3, 1e12])
+    x = kinds[rng.integers(len(kinds))] * 10.0 ** rng.integers(-9, 9) + rng.choice([0.0, 0.0, 1e3, 1e12, 1e15])
     return np.where(rng.random(n) < rng.choice([0.0, 0.0, 0.1, 1.0]), np.nan, x)
 
 

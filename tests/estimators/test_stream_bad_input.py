@@ -312,7 +312,7 @@ def test_an_error_before_anything_is_kept_leaves_no_folder_and_an_old_one_stays(
 
 def test_without_pyarrow_the_line_that_installs_it_is_told(monkeypatch, folder):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=re.escape('pip install "monolip[stream]"')):
+    with pytest.raises(MissingExtraError, match=re.escape('pip install ".[stream]"')):
         model().fit_stream(folder, "y")
 
 

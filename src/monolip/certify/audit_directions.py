@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,11 @@ IntArray = NDArray[np.int64]
 
 
 def directions_of(
-    monotonic_cst: Any, names: tuple[str, ...], n_outputs: int, classes: tuple[Any, ...] | None
+    monotonic_cst: Any,
+    names: tuple[str, ...],
+    n_outputs: int,
+    classes: tuple[Any, ...] | None,
+    labels: tuple[Hashable, ...] | None = None,
 ) -> IntArray:
     """Shape (n_features, n_outputs), at least one direction.
 
@@ -25,9 +29,9 @@ def directions_of(
     {feature: {class: direction}}, because probabilities add up to one.
     """
     if isinstance(monotonic_cst, Mapping) and any(isinstance(v, Mapping) for v in monotonic_cst.values()):
-        signs = _per_class(monotonic_cst, names, n_outputs, classes)
+        signs = _per_class(by_position(monotonic_cst, names, len(names), labels), names, n_outputs, classes)
     else:
-        signs = read_directions(monotonic_cst, names, len(names))
+        signs = read_directions(monotonic_cst, names, len(names), labels)
         if signs.ndim == 1 and n_outputs > 1 and classes is not None:
             raise SlopeError(
                 "of several classes not all probabilities can rise; got one direction for a feature of "
@@ -46,11 +50,12 @@ def directions_of(
 
 
 def _per_class(
-    given: Mapping[Any, Any], names: tuple[str, ...], n_outputs: int, classes: tuple[Any, ...] | None
+    given: Mapping[int, Any], names: tuple[str, ...], n_outputs: int, classes: tuple[Any, ...] | None
 ) -> IntArray:
+    """given: by position."""
     labels = list(classes) if classes is not None else list(range(n_outputs))
     signs = np.zeros((len(names), n_outputs), np.int64)
-    for j, by_class in by_position(given, names, len(names)).items():
+    for j, by_class in given.items():
         if not isinstance(by_class, Mapping):
             raise SlopeError(
                 f"directions are all per feature or all per class; got {by_class!r} for {names[j]!r} beside a dict; "

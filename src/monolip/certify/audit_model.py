@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from monolip.certify.audit_onnx import as_numbers, onnx_scores, open_session, reads_columns
 from monolip.errors import InputError
 from monolip.fixed_point import FixedPointNetwork
+from monolip.frames import as_frame
 from monolip.frozen import FrozenNetwork
 
 __all__ = ["Scorer", "scorer_of"]
@@ -138,7 +139,7 @@ def _of_frozen(network: FrozenNetwork) -> Scorer:
     names = network.inputs.names
 
     def evaluate(native: Any) -> FloatArray:
-        frame = nw.from_native(native, eager_only=True, pass_through=True)
+        frame = as_frame(native)
         if isinstance(frame, nw.DataFrame):
             return network.evaluate_raw({name: frame[name].to_numpy() for name in names})
         return network.evaluate_raw([native[:, j] for j in range(len(names))])

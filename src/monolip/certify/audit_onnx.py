@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError, MissingExtraError
+from monolip.frames import as_frame
 from monolip.input_columns import is_missing
 from monolip.sealed_file import named_path
 
@@ -66,7 +67,7 @@ def onnx_scores(session: Any, native: Any) -> NDArray[Any]:
 
 
 def _by_column(inputs: Any, native: Any) -> dict[str, Any]:
-    frame = nw.from_native(native, eager_only=True, pass_through=True)
+    frame = as_frame(native)
     feed: dict[str, Any] = {}
     for k, entry in enumerate(inputs):
         if not isinstance(frame, nw.DataFrame):

@@ -189,4 +189,4 @@ def _installed() -> str:
     for name in ("pandas", "polars", "pyarrow"):
         if find_spec(name) is not None:
             return name
-    raise MissingExtraError("a data frame library (pandas)", "bench")
+    raise MissingExtraError("a data frame library (pandas)", "bench", "pip install pandas")

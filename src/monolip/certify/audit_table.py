@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from monolip.certify.audit_categories import Labels, held_labels, positions, relabelled
 from monolip.errors import InputError
+from monolip.frames import ColumnNames, as_frame
 from monolip.input_transform import names_of
 from monolip.monotonic_cst import check_names
 
@@ -65,10 +66,20 @@ class Steps:
 
 
 class Table:
-    """The audited rows: an array or a narwhals frame. orders: columns whose labels the model has put in an order."""
+    """The audited rows: an array or a narwhals frame.
 
-    def __init__(self, frame: Any, names: tuple[str, ...], orders: Mapping[int, Labels] | None = None) -> None:
-        self.frame, self.names, self.orders = frame, names, orders or {}
+    orders: columns whose labels the model has put in an order. labels: of the columns of X, where a direction given
+    for such a label is meant (`ColumnNames`).
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        names: tuple[str, ...],
+        orders: Mapping[int, Labels] | None = None,
+        labels: tuple[Hashable, ...] | None = None,
+    ) -> None:
+        self.frame, self.names, self.orders, self.labels = frame, names, orders or {}, labels
         self.is_frame = isinstance(frame, nw.DataFrame)
         self.n_rows, self.n_columns = frame.shape
 
@@ -112,7 +123,7 @@ class Table:
             for k in np.flatnonzero(~same).tolist():
                 column = nw.maybe_reset_index(self.frame[:, k][parents[:, k]])
                 out = out.with_columns(column.alias(self.frame.columns[k]))
-        table = Table(out, self.names, self.orders)
+        table = Table(out, self.names, self.orders, self.labels)
         for c, (steps, values) in moved.items():
             if not np.isnan(values).all():
                 own = table.numbers(c, steps)  # what is missing stays missing
@@ -124,17 +135,20 @@ class Table:
         if not self.is_frame:
             out = self.frame.copy()
             out[:, j] = values if steps.labels is None else relabelled(out[:, j], steps.labels, values)
-            return Table(out, self.names, self.orders)
+            return Table(out, self.names, self.orders, self.labels)
         own = self.frame[:, j]
         if steps.labels is not None:
-            return Table(self.frame.with_columns(relabelled(own, steps.labels, values)), self.names, self.orders)
+            return self._with(relabelled(own, steps.labels, values))
         column = nw.new_series(self.frame.columns[j], *_held(steps, values, own), backend=self.frame.implementation)
         if self.frame.implementation.is_pandas_like():  # its nullable and plain types have one name in narwhals
             native = column.to_native().astype(own.to_native().dtype)
             column = nw.from_native(native, series_only=True)
         else:
             column = column.cast(own.dtype)
-        return Table(self.frame.with_columns(column), self.names, self.orders)
+        return self._with(column)
+
+    def _with(self, column: Any) -> Table:
+        return Table(self.frame.with_columns(column), self.names, self.orders, self.labels)
 
     @property
     def native(self) -> Any:
@@ -185,7 +199,8 @@ def read_table(
         raise InputError(
             f"columns need names of their own; got {twice[:5]} more than once; rename or drop the repeats."
         )
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = as_frame(X)
+    columns = ColumnNames.of(frame.columns) if isinstance(frame, nw.DataFrame) else None
     rows: Any
     if isinstance(frame, nw.DataFrame) and dtype is None:
         rows, names = nw.maybe_reset_index(frame), tuple(str(name) for name in frame.columns)
@@ -196,7 +211,8 @@ def read_table(
         found = [str(c) for c in frame.columns] if isinstance(frame, nw.DataFrame) else None
         given = check_names(found if feature_names is None else feature_names, array.shape[1])
         rows, names = array, given or tuple(f"x{j}" for j in range(array.shape[1]))
-    table = Table(rows, names, _by_column(names, orders))
+    known = names if columns is None or columns.named else columns.names
+    table = Table(rows, names, _by_column(known, orders), None if columns is None else columns.labels)
     if table.n_rows == 0 or table.n_columns == 0:
         raise InputError(f"an audit starts from rows; got a table of shape {table.frame.shape}; pass some rows.")
     return table

@@ -59,8 +59,8 @@ def audit(
             function, a bound method, a Booster, a torch module, a FrozenNetwork, a FixedPointNetwork, an ONNX session
             or the path of an ONNX file.
         X: rows to start from, array or data frame; the model is fed the same type.
-        monotonic_cst: -1, 0, +1 for each feature, as an array or a dict by name; {feature: {class: +1}} for several
-            classes; shape (n_features, n_outputs) for several outputs.
+        monotonic_cst: -1, 0, +1 for each feature, as an array by position or a dict by name, position or column label;
+            {feature: {class: +1}} for several classes; shape (n_features, n_outputs) for several outputs.
         feature_names: names of the columns of an array.
         gradient: rows -> slopes (n, d) or (n, outputs, d), for models other than torch modules, which have their own.
         tolerance: drops up to this do not count; 0.0 counts any.
@@ -83,7 +83,7 @@ def audit(
     budget, rng = Budget(_positive(max_evaluations, "max_evaluations", 10), max_seconds), np.random.default_rng(seed)
     rows = _some(np.arange(table.n_rows), min(_positive(max_rows, "max_rows"), max_evaluations // _LOOKED_AT), rng)
     start = _start(scorer, table.mixed(np.tile(rows[:, None], (1, table.n_columns)), {}), budget, tolerance)
-    signs = directions_of(monotonic_cst, table.names, start.n_outputs, scorer.told_classes)
+    signs = directions_of(monotonic_cst, table.names, start.n_outputs, scorer.told_classes, table.labels)
     splits = thresholds_of(scorer.owner, table.names)
     features = [_feature(table, j, splits, beyond_range) for j in np.flatnonzero(signs.any(axis=1)).tolist()]
     rows = _some(rows, max(20, max_evaluations // len(features) // _PER_ROW), rng)

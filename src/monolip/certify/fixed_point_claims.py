@@ -138,7 +138,7 @@ def _bounds(
 
 
 def _extremes(units: IntArray, slopes: list[tuple[Fraction, ...]]) -> tuple[Fraction, Fraction]:
-    """Lowest and highest of  sum_j units[u, j] slopes[p][j], exactly; floats only choose which sums are worth it."""
+    """Lowest and highest of  `sum_j units[u, j] slopes[p][j]`, exactly; floats only choose which sums are worth it."""
     rates = np.array([[float(s) for s in stretch] for stretch in slopes])
     rates = rates / (rates.max() or 1.0)  # no product overflows
     wide, listed = units.astype(np.float64), units.tolist()

@@ -10,6 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from monolip.installing import install_advice
+
 __all__ = ["main", "run"]
 
 
@@ -21,8 +23,7 @@ def run(arguments: Sequence[str]) -> int:
         if (error.name or "").partition(".")[0] != "click":
             raise
         print(
-            'monolip: the command line needs click; it is not installed; run: pip install "monolip[cli]", or in '
-            'a checkout: pip install ".[cli]"',
+            f"monolip: the command line needs click; it is not installed; run: {install_advice('cli')}",
             file=sys.stderr,
         )
         return 4

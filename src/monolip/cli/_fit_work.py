@@ -24,7 +24,6 @@ from monolip.cli._notes import in_our_words, is_a_note
 from monolip.cli._streams import is_stream
 from monolip.cli._target import Rows, read_group_names, read_target, read_weight, split_rows
 from monolip.errors import InputError, PromiseWarning
-from monolip.estimators._against_data import against_the_data
 
 __all__ = ["Fit", "FitPlan", "Prepared", "carry_out", "estimator_of", "fit_watched", "prepare", "time_remarks"]
 
@@ -143,7 +142,6 @@ def carry_out(plan: FitPlan) -> Fit:
         remarks = (
             *told,
             *time_remarks(model),
-            *against_the_data(model, train.X, train.y, train.weight),
             *identifier_remarks(train.X, prepared.constraints),
         )
     except KeyboardInterrupt:
@@ -176,7 +174,7 @@ def _fit_table(model: Any, train: Rows, checkpoint: Any, bar: FitBar) -> tuple[b
 
 
 def fit_watched(fit: Callable[[], Any]) -> tuple[bool, list[str]]:
-    """Whether Ctrl-C ended a fit early (the model is then the best one so far), and what it says of groups.
+    """Whether Ctrl-C ended a fit early (the model is then the best one so far), and notes: on signs and groups.
 
     Other warnings are passed on.
     """
@@ -184,9 +182,9 @@ def fit_watched(fit: Callable[[], Any]) -> tuple[bool, list[str]]:
         warnings.simplefilter("always")
         fit()
     cut = [warning for warning in caught if str(warning.message).startswith(_INTERRUPTED)]
-    told = [warning for warning in caught if warning not in cut and is_a_note(str(warning.message))]
+    told = [w for w in caught if issubclass(w.category, PromiseWarning) or is_a_note(str(w.message))]
     for warning in caught:
-        if warning not in [*cut, *told] and not issubclass(warning.category, PromiseWarning):  # told as a remark
+        if warning not in [*cut, *told]:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return bool(cut), [in_our_words(str(warning.message)) for warning in told]
 

@@ -57,6 +57,12 @@ def load_network(path: Path) -> Any:
     return FrozenNetwork.load(path)
 
 
+def _of_network(network: Any, kind: str) -> AnyModel:
+    """A FrozenNetwork or FixedPointNetwork; one without an input transform reads numbers only."""
+    names = getattr(network.inputs, "names", None) or network.slopes.feature_names
+    return AnyModel(network, kind, None if names is None else tuple(names), network.inputs is None)
+
+
 def open_model(path: Path) -> AnyModel:
     """Any model that an audit can score."""
     metadata = read_metadata(path)
@@ -65,10 +71,7 @@ def open_model(path: Path) -> AnyModel:
         return AnyModel(model, type(model).__name__, tuple(model.frozen_.inputs.names), False)
     if "monolip" in metadata:
         network = load_network(path)
-        names = getattr(network.inputs, "names", None) or network.slopes.feature_names
-        return AnyModel(
-            network, type(network).__name__, None if names is None else tuple(names), network.inputs is None
-        )
+        return _of_network(network, type(network).__name__)
     if _guess(path).startswith("a pickle"):
         raise InputError(
             f"an audited file is data, never code; {path} is a pickle, which would run as a program; save the model in "
@@ -83,7 +86,7 @@ def open_model(path: Path) -> AnyModel:
         from monolip.export import from_json
 
         network = from_json(path)
-        return AnyModel(network, f"{type(network).__name__} (JSON)", tuple(network.inputs.names), False)
+        return _of_network(network, f"{type(network).__name__} (JSON)")
     if reader is None:
         raise InputError(
             f"an audited model is ONNX, LightGBM (.txt), XGBoost (.json, .ubj) or of monolip; {path} is none of them; "
@@ -166,7 +169,7 @@ def _lightgbm(path: Path) -> AnyModel:
     try:
         import lightgbm
     except ImportError:
-        raise MissingExtraError("lightgbm", "bench") from None
+        raise MissingExtraError("lightgbm", "bench", "pip install lightgbm") from None
     lightgbm.register_logger(_Silent())
     try:
         booster = lightgbm.Booster(model_file=fspath(path))
@@ -191,7 +194,7 @@ def _xgboost(path: Path) -> AnyModel:
     try:
         import xgboost
     except ImportError:
-        raise MissingExtraError("xgboost", "bench") from None
+        raise MissingExtraError("xgboost", "bench", "pip install xgboost") from None
     booster = xgboost.Booster()
     try:
         booster.load_model(fspath(path))

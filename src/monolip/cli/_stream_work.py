@@ -20,7 +20,6 @@ from monolip.cli._notes import in_our_words
 from monolip.cli._streams import refuse_csv_options, stream_labels
 from monolip.cli._target import FEWEST, Rows
 from monolip.errors import CheckpointError, InputError
-from monolip.estimators._against_data import against_the_data
 from monolip.estimators.checkpoint import Checkpoint, remove_checkpoint
 from monolip.estimators.stream._batch import Layout
 from monolip.estimators.stream.fitting import fit_stream
@@ -67,7 +66,6 @@ def carry_out_stream(plan: FitPlan) -> Fit:
             remarks = (
                 *told,
                 *time_remarks(model),
-                *(against_the_data(model, train.X, train.y, train.weight) if _counts(train) else ()),
                 *identifier_remarks(train.X, prepared.constraints),
             )
         except KeyboardInterrupt:

@@ -103,8 +103,9 @@ def command(**options: Any) -> int:
         )  # fmt: skip
     if not quiet:
         sys.stderr.write("\r\033[K")
-    for sentence in sorted({str(warning.message) for warning in caught if warning.category is PromiseWarning}):
-        tell(f"note: {sentence}")  # once, not in every fold
+    contradicted = [str(warning.message) for warning in caught if warning.category is PromiseWarning]
+    if contradicted:  # once: of all folds the one that lists most
+        tell(f"note: {max(contradicted, key=len)}")
     notes = [str(warning.message) for warning in caught if is_a_note(str(warning.message))]
     for sentence in {note.split(" ")[0]: note for note in notes[::-1]}.values():  # the first of each kind
         tell(f"note: in a fold: {in_our_words(sentence)}")

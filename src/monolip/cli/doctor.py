@@ -18,6 +18,7 @@ from monolip._version import __version__
 from monolip.cli._exits import Exit
 from monolip.cli._options import json_option
 from monolip.cli._screen import Answer, show
+from monolip.installing import install_advice
 
 __all__ = ["command"]
 
@@ -80,12 +81,12 @@ def _answer(facts: dict[str, Any]) -> Answer:
     ]
     rows += [[name, value] for name, value in facts["environment"].items()]
     answer.table("This machine", rows)
-    packages = [["package", "version", "for"]]
-    packages += [[name, found or "missing", "core"] for name, found in facts["packages"].items()]
+    packages = [["package", "for", "version"]]  # advice may be long, and comes last
+    packages += [[name, "core", found or "missing"] for name, found in facts["packages"].items()]
     for name, found in facts["extras"].items():
-        wanted = name if name in _ALONE else f'"monolip[{_EXTRAS[name]}]"'
-        words = f"missing: pip install {wanted}" if found is None else found
-        packages.append([name, words, f"extra {_EXTRAS[name]}"])
+        advice = f"pip install {name}" if name in _ALONE else install_advice(_EXTRAS[name])
+        words = f"missing: {advice}" if found is None else found
+        packages.append([name, f"extra {_EXTRAS[name]}", words])
     answer.table("Packages", packages)
     for problem in facts["problems"]:
         answer.line(f"problem: {problem}")

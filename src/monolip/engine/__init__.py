@@ -35,9 +35,18 @@ The names below are public: one network, trained as its caller says, every snaps
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monolip.lazy_names import lazy_name
+
+if TYPE_CHECKING:  # what type checkers and editors read; at run time a name is loaded on first use
+    from monolip.engine.architecture import Architecture
+    from monolip.engine.freezing import freeze
+    from monolip.engine.losses import Loss
+    from monolip.engine.problem import Problem
+    from monolip.engine.trainer import NetworkArrays
+    from monolip.engine.training import Snapshot, TrainingResult, train
+    from monolip.engine.training_options import TrainingOptions
 
 # Where each public name lives. Loaded on first use: a name of the engine may load numba.
 _HOMES = {
@@ -52,11 +61,23 @@ _HOMES = {
     "train": "training",
 }
 
-__all__ = [*_HOMES]
+__all__ = [
+    "Architecture",
+    "Loss",
+    "NetworkArrays",
+    "Problem",
+    "Snapshot",
+    "TrainingOptions",
+    "TrainingResult",
+    "freeze",
+    "train",
+]
 
 
-def __getattr__(name: str) -> Any:
-    return lazy_name(__name__, _HOMES, name)
+if not TYPE_CHECKING:  # else every misspelt name would be there, as Any
+
+    def __getattr__(name: str) -> Any:
+        return lazy_name(__name__, _HOMES, name)
 
 
 def __dir__() -> list[str]:

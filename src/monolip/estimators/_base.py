@@ -20,9 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 from monolip.certify.certificate import Certificate, certify, require_certifiable
 from monolip.errors import FrozenFileError, InputError, PromiseWarning
 from monolip.estimators._against_data import contradicted
-from monolip.estimators._checks import flag, read_callbacks, seconds, share, threads, whole, widths
+from monolip.estimators._checks import flag, members, read_callbacks, seconds, share, threads, whole, widths
 from monolip.estimators._facts import Facts, count_members
 from monolip.estimators._fast_inputs import FastInputs
+from monolip.estimators._foreign_arguments import ExplainedParameters
 from monolip.estimators._groups import hardly_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._named_class import named_class
@@ -54,7 +55,7 @@ _NAMED = "columns were named"  # x0, x1, ... may be the user's own names
 _FACTS = "facts of the fit"
 
 
-class MonotonicBase(BaseEstimator):  # type: ignore[misc]
+class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     """Not for users: MonotonicRegressor and MonotonicClassifier."""
 
     _certificate: Certificate | None = None
@@ -70,6 +71,9 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         """validation: reads the user's own validation rows, once the schema is known."""
         schema = learn_schema(table, self.categorical_features)
         promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
+        # Before any training: a person may want to stop, and as an error it leaves the model before whole.
+        if text := contradicted(table, schema, promises, target, classes, named_class(self, classes)):
+            warnings.warn(text, PromiseWarning, stacklevel=4)
         settings = replace(self._settings(), callbacks=read_callbacks(callbacks))
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
@@ -83,19 +87,15 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
                 display.say(f"fit: {ADDITIVE_KEPT}")
         stopped = fitted.trained.stopped
         if stopped == "interrupted":
-            warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=3)
+            warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=4)
         for words in hardly_groups(target.groups if settings.early_stopping else None):
-            warnings.warn(words, stacklevel=3)
-        predictor = Predictor(fitted.network)
-        named = named_class(self, classes)
-        for sentence in contradicted(predictor, fitted.network, table, target, named, fitted.outputs):
-            warnings.warn(sentence, PromiseWarning, stacklevel=3)  # as an error it leaves the model before whole
+            warnings.warn(words, stacklevel=4)
         if stopped == "time" and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
         # only a warm start needs the members as trained
-        self._fitted: Fitted | None = replace(fitted, outputs=None) if self.warm_start else None
+        self._fitted: Fitted | None = fitted if self.warm_start else None
         self._fitted_on = same
-        self._adopt(fitted.network, schema, predictor)
+        self._adopt(fitted.network, schema)
         self._stopped = stopped
         self._know(Facts(list(fitted.history), fitted.n_iter, _capped(schema, promises)), fitted.held_out)
         return self
@@ -112,7 +112,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         """Keep what the fit recorded; held_out: outputs for validation rows, to measure calibration when asked for."""
         self.history_, self.n_iter_, self._capped = facts.history, facts.n_iter, facts.capped
 
-    def _adopt(self, network: FrozenNetwork, schema: Schema, predictor: Predictor | None = None) -> None:
+    def _adopt(self, network: FrozenNetwork, schema: Schema) -> None:
         require_certifiable(network)
         self.frozen_, self._schema = network, schema
         self._certificate = None
@@ -121,7 +121,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self._predictor = predictor or Predictor(network)
+        self._predictor = Predictor(network)
 
     def _settings(self) -> Settings:
         """Return the parameters, checked; arguments of the constructor override the options of the same name."""
@@ -140,7 +140,7 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         return Settings(
             options=options,
             n_bins=None if str(self.n_bins) == "auto" else whole("n_bins", self.n_bins, 0, auto, MOST_BINS),
-            n_members=None if str(self.n_estimators) == "auto" else whole("n_estimators", self.n_estimators, 1, auto),
+            n_members=members(self.n_estimators),
             max_iter=None if self.max_iter is None else whole("max_iter", self.max_iter, 1),
             batch_size=None if str(self.batch_size) == "auto" else whole("batch_size", self.batch_size, 1, auto),
             early_stopping=flag("early_stopping", self.early_stopping),
@@ -211,7 +211,8 @@ class MonotonicBase(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         named = named_class(self, self.frozen_.link.labels if self.frozen_.link else None)
-        return SlopeTable.of(self.frozen_, self._capped, self.certificate_, named)
+        table = SlopeTable.of(self.frozen_, self._capped, self.certificate_, named)
+        return replace(table, labels=self._schema.labels)
 
     @property
     def certificate_(self) -> Certificate:

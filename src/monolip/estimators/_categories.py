@@ -15,14 +15,14 @@ __all__ = ["encode", "first_mean", "out_of_fold", "thermometer_width"]
 
 FloatArray = NDArray[np.float64]
 
-MANY = 12  # beyond this, rare categories share their target mean instead of having a column each
+MANY = 12  # levels: beyond this, rare categories share their target mean instead of having a column each
 _FOLDS = 8
 _PRIOR = 20.0  # rows of the overall mean that every category's own mean is diluted with
 
 
 def encode(
     raw: RawColumn, categories: tuple[Any, ...], *, ordered: bool, target: FloatArray,
-    weight: FloatArray | None = None, missing: str = "state",
+    weight: FloatArray | None = None, missing: str = "state", one_hot_levels: int = MANY,
 ) -> CategoryColumn:  # fmt: skip
     """raw: the training rows; target: (n,), or (n, classes) of zeros and ones; used only for
     columns with many categories.
@@ -35,8 +35,8 @@ def encode(
     if ordered:
         table = _thermometer(len(categories), count)
     else:
-        table = _one_hot(len(categories), count)
-        if len(categories) > MANY and (count[:-2] > 1).mean() > 0.5:  # a mean of one row is that row's target
+        table = _one_hot(len(categories), count, one_hot_levels)
+        if len(categories) > one_hot_levels and (count[:-2] > 1).mean() > 0.5:  # a mean of one row is that row's target
             means = [_Means.of(codes, column, weight, len(table)) for column in _columns(target)]
             table = np.hstack([table, *[(mean.shrunken() / mean.unit)[:, None] for mean in means]])
     if missing != "state" and categories:  # the end of every column
@@ -61,8 +61,8 @@ def thermometer_width(column: CategoryColumn) -> int:
     return max(len(column.categories) - 1, 1)
 
 
-def _one_hot(n: int, count: FloatArray) -> FloatArray:
-    common = np.argsort(-count[:n], kind="stable")[:MANY]
+def _one_hot(n: int, count: FloatArray, most: int) -> FloatArray:
+    common = np.argsort(-count[:n], kind="stable")[:most]
     if n <= 2:
         common = common[:1]
     rows = np.zeros((n + 2, max(len(common), 1)))

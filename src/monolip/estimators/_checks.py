@@ -20,6 +20,7 @@ __all__ = [
     "check_class_weight",
     "check_labels",
     "flag",
+    "members",
     "numbers",
     "read_callbacks",
     "seconds",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 LARGEST = 1e200  # of targets and offsets: sums and quotients with any other number stay finite
+MOST_MEMBERS = 64  # as the command line has it
 _SINGLE = float(np.finfo(np.float32).max) / 2
 
 
@@ -40,6 +42,18 @@ def whole(name: str, value: Any, low: int, word: str | None = None, high: float 
         rule = f"a whole number, {bounds}" if word is None else f"{word} or {bounds}, a whole number"
         raise InputError(f"{name} is {rule}; got {reprlib.repr(value)}; correct it.")
     return int(value)
+
+
+def members(value: Any) -> int | None:
+    """n_estimators; None for "auto"."""
+    if str(value) == "auto":
+        return None
+    if _is_number(value) and value > MOST_MEMBERS:
+        raise InputError(
+            f"n_estimators is the number of networks that are averaged, 'auto' or 1 to {MOST_MEMBERS}, and not of "
+            f"boosting rounds; got {value!r}; leave it out, or write n_estimators=8 for more accuracy."
+        )
+    return whole("n_estimators", value, 1, "'auto'")
 
 
 def widths(value: Any) -> tuple[int, ...]:

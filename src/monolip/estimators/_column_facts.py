@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 __all__ = ["ColumnFacts", "moments", "spread"]
 
 FloatArray = NDArray[np.float64]
-_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+_FAR_FROM_ZERO = (
+    2.0**-40
+)  # deviation, as a part of the largest value; below, values are centred before they are squared
+_SAME = 1e-280  # differences that make no slopes in the range of floats
 
 
 class ColumnFacts(NamedTuple):
@@ -60,7 +63,25 @@ def _spreads(rows: FloatArray, largest: FloatArray) -> tuple[FloatArray, FloatAr
     scale = np.where(largest > 0, largest, 1.0)  # squares of 1e200 overflow
     means, deviations = moments(rows / scale[:, None])
     deviations *= scale
-    return means * scale, np.where(deviations > _ROUNDING * scale, deviations, 1.0)
+    means *= scale
+    for j in np.flatnonzero(deviations <= _FAR_FROM_ZERO * scale).tolist():
+        means[j], deviations[j] = _centred_spread(rows[j])
+    return means, deviations
+
+
+def _centred_spread(row: FloatArray) -> tuple[float, float]:
+    """Mean and deviation of values that differ little for their size; a deviation of 1 where they do not differ.
+
+    Their differences are floats (Sterbenz: each value is within a factor of two of every other), so that nothing of
+    them is lost; the mean is rounded to a float near them.
+    """
+    centre = float(row.min())
+    away = row - centre
+    farthest = float(away.max())
+    if farthest <= _SAME:
+        return centre, 1.0
+    means, deviations = moments(away[None] / farthest)
+    return centre + float(means[0]) * farthest, float(deviations[0]) * farthest
 
 
 def moments(rows: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -15,6 +15,7 @@ from monolip.estimators._named_class import require_one_way_of_naming
 from monolip.estimators._schema import Schema, need_names
 from monolip.estimators._slope_intervals import read_intervals
 from monolip.input_columns import plain_value
+from monolip.intervals import by_ends
 from monolip.monotonic_cst import by_position, read_direction, read_directions, read_per_feature
 
 __all__ = ["Promises", "class_direction", "read_promises"]
@@ -46,7 +47,7 @@ def read_promises(
     n = schema.n_raw
     words = {"monotonic_cst": monotonic_cst, "slopes": slopes, "max_slope": max_slope, "missing": missing}
     for what, given in words.items():
-        need_names(given, what, schema.names, schema.named)
+        need_names(given, what, schema)
     n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
     if classes is not None and len(classes) == 2:
         require_one_way_of_naming(monotonic_cst, slopes, classes)
@@ -81,7 +82,9 @@ def _split_classes(monotonic_cst: Any, classes: NDArray[Any] | None) -> Any:
 def _one_output(monotonic_cst: Any, classes: NDArray[Any] | None, schema: Schema) -> NDArray[np.int64]:
     """Directions of f, shape (n_raw, 1); an error of a classifier says whose probability a direction moves."""
     try:
-        found = read_directions(_two_classes(monotonic_cst, classes), schema.names, schema.n_raw)[:, None]
+        found = read_directions(_two_classes(monotonic_cst, classes), schema.names, schema.n_raw, schema.labels)[
+            :, None
+        ]
     except SlopeError as error:
         if classes is None or not str(error).startswith("a direction is"):
             raise
@@ -116,7 +119,7 @@ def _many_classes(monotonic_cst: Any, schema: Schema, classes: Any) -> NDArray[n
         if not np.any(np.asarray(monotonic_cst, dtype=object) != 0):
             return directions
         raise SlopeError(_show_form(classes, "an array", schema.names[0]))
-    for j, value in by_position(monotonic_cst, schema.names, schema.n_raw).items():
+    for j, value in by_position(monotonic_cst, schema.names, schema.n_raw, schema.labels).items():
         if not isinstance(value, Mapping):
             if value == 0:
                 continue
@@ -167,16 +170,17 @@ def _caps(max_slope: Any, schema: Schema) -> tuple[NDArray[np.float64], float | 
         return caps, None
     if not isinstance(max_slope, Mapping):
         return caps, float(read_per_feature(max_slope, "max_slope", None, 1)[0])
-    for j, cap in by_position(max_slope, schema.names, schema.n_raw).items():
+    for j, cap in by_position(max_slope, schema.names, schema.n_raw, schema.labels).items():
         caps[j] = read_per_feature(cap, f"max_slope of {schema.names[j]!r}", None, 1)[0]
     return caps, None
 
 
 def _missing(given: Any, schema: Schema) -> tuple[str, ...]:
     per = ["state"] * schema.n_raw
-    found = by_position(given, schema.names, schema.n_raw) if isinstance(given, Mapping) else dict.fromkeys(
-        range(schema.n_raw), given
-    )  # fmt: skip
+    if isinstance(given, Mapping):
+        found = by_position(given, schema.names, schema.n_raw, schema.labels)
+    else:
+        found = dict.fromkeys(range(schema.n_raw), given)
     for j, word in found.items():
         if word not in MISSING:
             of = f" for {schema.names[j]!r}" if isinstance(given, Mapping) else ""
@@ -220,4 +224,5 @@ def _check_categories(promises: Promises, schema: Schema) -> None:
 def _listed(categories: tuple[Any, ...]) -> str:
     """All categories as a list to copy, or the first with dots where there are very many, or may be more (...)."""
     known = [label for label in categories if label is not ...]
+    known = by_ends(known) or known
     return repr(known) if len(categories) == len(known) <= 12 else repr(known[:12])[:-1] + ", ...]"

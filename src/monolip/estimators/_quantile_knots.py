@@ -20,6 +20,9 @@ CLIP = 4.0
 SMALLEST, FAR = 1e-290, 50.0  # quartile distances that a standard deviation is credible up to
 _NARROWEST = 1e-3  # bin, as a part of the spread
 _ULPS, _TINY = 64, 1e-150  # knots are further apart than this in a column that also holds large values
+_OF_ALL = (
+    1 / 32
+)  # of the deviation: ulps are no reason to have fewer knots where the whole column is a few of them wide
 _MOSTLY, _SOME = 0.4, 32  # share of rows with one value, and rows with others that deserve quantiles of their own
 _END, _FEW = 0.25, 0.03  # end bin, as a part of the one beside it, and its rows, as a part of all
 _FEWEST_CUTS = 4
@@ -115,18 +118,21 @@ def _apart(knots: FloatArray, size: int, deviation: float) -> int:
     """Of distinct knots those not nearer to the next than a thousandth of the spread of them all; the ends are kept.
 
     The spread is the smaller of the deviation and the middle half of the knots, so that heavy tails keep their middle
-    and one value of 1e9 does not erase the others. Some ulps are between them in any case, and slopes stay finite.
+    and one value of 1e9 does not erase the others. Some ulps are between them as well, unless the column is hardly
+    wider than that (1e15 and a standard normal number, which is a multiple of an eighth there); slopes stay finite.
     """
     middle = between(knots, 0.75 * (size - 1)) - between(knots, 0.25 * (size - 1))
     middle = middle if middle != 0.0 else deviation
     least = max(_NARROWEST * min(deviation, middle), min(_TINY, _NARROWEST * deviation))
-    last = knots[size - 1]
-    ulps = _ULPS * ulp(max(-knots[0], last)) > least
+    last, most = knots[size - 1], _OF_ALL * deviation
+    ulps = most > least and _ULPS * ulp(max(-knots[0], last)) > least
     kept = 1
     for i in range(1, size):
         knot = knots[i]
         before = knots[kept - 1]
-        if knot - before > least and not (ulps and knot - before <= _ULPS * ulp(max(abs(knot), abs(before)))):
+        if knot - before > least and not (
+            ulps and knot - before <= min(most, _ULPS * ulp(max(abs(knot), abs(before))))
+        ):
             knots[kept] = knot
             kept += 1
         elif kept > 1 and knot == last:

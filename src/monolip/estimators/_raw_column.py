@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from monolip.cached import cached_property
 from monolip.input_columns import CategoryColumn
 
-__all__ = ["EXACT", "RawColumn", "array_of", "beyond_floats"]
+__all__ = ["EXACT", "RawColumn", "array_of", "beyond_floats", "digits_of"]
 
 EXACT = 2**53  # larger integers are not all floats
 
@@ -23,6 +23,8 @@ class RawColumn:
 
     categories: not None where the table's own type says "category", listed where it also gives an order.
     exact: the same values as Python's integers, where floats would merge some of them.
+    digits: significant bits of the numbers as they came: 53, of float32 24.
+    intervals: whether the labels are texts of intervals.
     """
 
     name: str
@@ -30,6 +32,8 @@ class RawColumn:
     categories: tuple[Any, ...] | None = None
     ordered: bool = False
     exact: NDArray[Any] | None = None
+    digits: int = 53
+    intervals: bool = False
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -64,6 +68,11 @@ class RawColumn:
 def array_of(items: Sequence[Any]) -> NDArray[Any]:
     """Shape (n,) whatever the items are."""
     return np.fromiter(items, dtype=object, count=len(items))
+
+
+def digits_of(dtype: np.dtype[Any]) -> int:
+    """Significant bits of the numbers of a type of numpy, as `RawColumn` counts them."""
+    return min(53, np.finfo(dtype).nmant + 1) if dtype.kind == "f" else 53
 
 
 def beyond_floats(values: NDArray[Any]) -> bool:

@@ -30,7 +30,7 @@ def read_intervals(
             f"{dict(slopes)!r}; use monotonic_cst with directions per class, and max_slope."
         )
     found = {}
-    for j, given in by_position(slopes, schema.names, schema.n_raw).items():
+    for j, given in by_position(slopes, schema.names, schema.n_raw, schema.labels).items():
         name = schema.names[j]
         pair, turned = _of_class(given, classes, name) if isinstance(given, Mapping) else (given, False)
         low, high = _read_pair(pair, name)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NoReturn
@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from monolip.errors import InputError
-from monolip.estimators._pandas_columns import PandasColumn, from_pandas, matrix_of
-from monolip.estimators._raw_column import EXACT, RawColumn, array_of, beyond_floats
-from monolip.input_columns import is_missing
+from monolip.estimators._arrow_columns import arrow_decimals, arrow_intervals
+from monolip.estimators._dates import Origin, kind_of_type, kind_of_value, to_write
+from monolip.estimators._pandas_columns import PandasColumn, from_intervals, from_pandas, matrix_of
+from monolip.estimators._raw_column import EXACT, RawColumn, array_of, beyond_floats, digits_of
+from monolip.frames import ColumnNames, as_frame, refuse_repeated
+from monolip.input_columns import is_missing, plain_value
+from monolip.intervals import is_interval
 
 __all__ = ["RawColumn", "RawTable", "column_names", "read_table", "refuse_infinite", "refuse_labels"]
 
@@ -28,13 +32,17 @@ class InputTypeError(InputError, TypeError):
 
 @dataclass(frozen=True)
 class RawTable:
-    """columns of one length; named: whether the names are the user's own (else x0, x1, ...)."""
+    """columns of one length; named: whether the names are the user's own (else x0, x1, ...).
+
+    labels: what whole numbers and other keys mean that are no names; see `ColumnNames`.
+    """
 
     columns: tuple[RawColumn, ...]
     named: bool
     n_rows: int
     matrix: NDArray[np.float64] | None = None  # the same values, where they came as one C-contiguous array
     before: int = 0  # rows of their file before these
+    labels: tuple[Hashable, ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -42,23 +50,25 @@ class RawTable:
 
     def take(self, rows: NDArray[np.int64]) -> RawTable:
         """Some of the rows."""
-        return RawTable(tuple(_rows_of(column, rows) for column in self.columns), self.named, len(rows))
+        columns = tuple(_rows_of(column, rows) for column in self.columns)
+        return RawTable(columns, self.named, len(rows), labels=self.labels)
 
 
 def _rows_of(column: RawColumn, rows: NDArray[np.int64]) -> RawColumn:
     exact = None if column.exact is None else column.exact[rows]
-    part = RawColumn(column.name, column.at(rows), column.categories, column.ordered, exact)
+    part = replace(column, values=column.at(rows), exact=exact)
     if "factors" in column.__dict__:
         part.__dict__["factors"] = column.factors[0], column.factors[1][rows]
     return part
 
 
 def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] | None = None) -> RawTable:
-    """A table of any kind; names: what columns without names of their own are called; pick: columns to read."""
+    """A table of any kind; names: what the columns of an array are called; pick: names of the columns to read."""
     if isinstance(X, RawTable):  # a part of one that was read before
         return X
-    _refuse_repeated(X)
     if _is_pandas(X) and type(X).__name__ == "DataFrame":
+        if not X.columns.is_unique:
+            refuse_repeated(X.columns.tolist())
         whole = matrix_of(X)
         every = (PandasColumn(X, j) for j in range(len(X.columns))) if whole is None else whole.T
         return _from_columns(X.columns.tolist(), len(X), every, pick)
@@ -69,23 +79,13 @@ def read_table(X: Any, names: Sequence[str] | None = None, pick: Sequence[str] |
     return _from_array(X, names)
 
 
-def column_names(X: Any) -> list[str] | None:
-    """The user's own column names, all of them strings; None where there are none."""
+def column_names(X: Any) -> ColumnNames | None:
+    """What the columns of a data frame are called; None for tables without columns that are called anything."""
     if isinstance(X, RawTable):
-        return list(X.names) if X.named else None
+        return ColumnNames(X.names, X.named, X.labels)
     frame = _native(X)
-    names = frame.columns if isinstance(frame, nw.DataFrame) else []
-    return list(names) if names and all(isinstance(name, str) for name in names) else None
-
-
-def _refuse_repeated(X: Any) -> None:
-    """Two columns of one name cannot be told apart by a constraint, nor at predict time."""
-    if not _is_pandas(X):  # other frames cannot hold two
-        return
-    names = getattr(X, "columns", None)
-    if names is not None and not names.is_unique:
-        repeated = sorted({str(name) for name in names[names.duplicated()]})
-        raise InputError(f"column names are distinct; got {repeated[:5]} more than once; rename or drop one of each.")
+    keys = frame.columns if isinstance(frame, nw.DataFrame) else []
+    return ColumnNames.of(keys) if len(keys) else None
 
 
 def _is_pandas(given: Any) -> bool:
@@ -95,7 +95,7 @@ def _is_pandas(given: Any) -> bool:
 def _native(X: Any) -> Any:
     if type(X) is np.ndarray:  # no frame; to be told so takes longer than to predict a row
         return X
-    return nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
+    return as_frame(X, allow_series=True)
 
 
 def _refuse_rows(X: Any, frame: Any) -> None:
@@ -135,14 +135,17 @@ def _from_array(X: Any, names: Sequence[str] | None) -> RawTable:
         raise InputError(str(error)) from None
     found = [f"x{j}" for j in range(array.shape[1])] if names is None or len(names) != array.shape[1] else names
     if array.dtype.kind in "mM":
-        _refuse_type(array.dtype, str(found[0]))
+        _refuse_type(array.dtype, str(found[0]), Origin("array", 0))
     exact = array.astype(object) if array.dtype.kind in "iu" and beyond_floats(array) else None
+    digits = digits_of(array.dtype)
     if array.dtype.kind not in "OUS":
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinity, which is refused by name
             array = array.astype(np.float64, copy=False)
-    columns = [_from_objects(array[:, j], str(name)) for j, name in enumerate(found)]
+    columns = [_from_objects(array[:, j], str(name), Origin("numpy", j)) for j, name in enumerate(found)]
     if exact is not None:
-        columns = [RawColumn(c.name, c.values, exact=exact[:, j]) for j, c in enumerate(columns)]
+        columns = [replace(c, exact=exact[:, j]) for j, c in enumerate(columns)]
+    if digits < 53:
+        columns = [replace(c, digits=digits) for c in columns]
     whole = array if array.dtype.kind == "f" and array.flags.c_contiguous else None
     return RawTable(tuple(columns), False, len(array), whole)
 
@@ -154,15 +157,14 @@ def _from_columns(keys: Sequence[Any], n_rows: int, every: Iterable[Any], pick: 
             f"Found array with {n_rows} sample(s) and {len(keys)} feature(s) (shape={(n_rows, len(keys))}) while "
             "a minimum of 1 is required; pass a table with rows and columns."
         )
-    named = all(isinstance(name, str) for name in keys)
-    names = keys if named else [f"x{j}" for j in range(len(keys))]
-    where = dict(zip(names, every, strict=True))
-    columns = [_from_series(where[name], name) for name in pick or names]
-    return RawTable(tuple(columns), named, n_rows)
+    found = ColumnNames.of(keys)
+    where = {name: (column, key) for name, column, key in zip(found.names, every, keys, strict=True)}
+    columns = [_from_series(where[name][0], name, where[name][1]) for name in pick or found.names]
+    return RawTable(tuple(columns), found.named, n_rows, labels=found.labels)
 
 
-def _from_series(given: Any, name: str) -> RawColumn:
-    """given: a column of pandas, a series of narwhals, or float64."""
+def _from_series(given: Any, name: str, label: Any = None) -> RawColumn:
+    """given: a column of pandas, a series of narwhals, or float64. label: of the column in its own table."""
     if isinstance(given, np.ndarray):
         return RawColumn(name, given)
     if isinstance(given, PandasColumn):
@@ -171,8 +173,13 @@ def _from_series(given: Any, name: str) -> RawColumn:
             return found
         given = given.series
     series: nw.Series[Any] = nw.from_native(given, series_only=True, pass_through=True)
-    if series.implementation.is_pyarrow() and str(series.to_native().type).startswith("decimal"):
-        return RawColumn(name, arrow_decimals(series.to_native(), name))
+    origin = Origin(_library_of(series), name if label is None else label)
+    if origin.library == "pyarrow":
+        kind = str(series.to_native().type)
+        if kind.startswith("decimal"):
+            return RawColumn(name, arrow_decimals(series.to_native(), name))
+        if "extension<pandas.interval" in kind:
+            return arrow_intervals(series.to_native(), name)
     dtype = series.dtype
     if dtype == nw.Decimal:
         numbers = [np.nan if is_missing(value) else float(value) for value in series.to_list()]
@@ -184,23 +191,34 @@ def _from_series(given: Any, name: str) -> RawColumn:
             plain = series.cast(nw.Float64).to_numpy()
         values = np.asarray(plain, dtype=np.float64)
         large = dtype.is_integer() and beyond_floats(values)
-        return RawColumn(name, values, exact=_objects(series) if large else None)
+        digits = 24 if dtype == nw.Float32 else digits_of(plain.dtype)
+        return RawColumn(name, values, exact=_objects(series) if large else None, digits=digits)
     if dtype in (nw.Categorical, nw.Enum):
         ordered = isinstance(dtype, nw.Enum)  # pandas' ordered categories arrive as this too
         categories = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else ()
-        return RawColumn(name, _objects(series), categories, ordered)
+        return _labelled(RawColumn(name, _objects(series), categories, ordered), origin)
     if dtype in (nw.String, nw.Object, nw.Unknown):
-        return _from_objects(_objects(series), name)
-    _refuse_type(dtype, name)
+        return _from_objects(_objects(series), name, origin)
+    _refuse_type(dtype, name, origin)
 
 
-def arrow_decimals(values: Any, name: str) -> NDArray[np.float64]:
-    """The nearest floats, as float() makes them: Arrow's own cast is an ulp off now and then."""
-    try:
-        digits = values.cast("string").cast("float64")  # ten times as fast as float() for each
-    except ValueError as error:  # Arrow's own is one
-        raise InputError(f"decimals are numbers; got {error} in column {name!r}; repair or convert it.") from None
-    return np.array(digits.to_numpy(zero_copy_only=False), dtype=np.float64)
+def _library_of(series: nw.Series[Any]) -> str:
+    kind = series.implementation
+    return "polars" if kind.is_polars() else "pyarrow" if kind.is_pyarrow() else "pandas"
+
+
+def _labelled(column: RawColumn, origin: Origin) -> RawColumn:
+    """A column of categories whose labels are strings, numbers or booleans; others are refused by name."""
+    for label in column.factors[0].tolist():
+        plain = plain_value(label)
+        if not (is_missing(plain) or isinstance(plain, str | int | float)):
+            text = f"X[{origin.key!r}] = X[{origin.key!r}].cat.rename_categories(str)"
+            raise InputError(
+                "a category is a string, a number, a boolean or an interval; got "
+                f"{reprlib.repr(plain)} in column {column.name!r}; convert it to strings"
+                f"{': ' + text if origin.library == 'pandas' else ''}."
+            )
+    return column
 
 
 def _objects(series: nw.Series[Any]) -> NDArray[Any]:
@@ -210,22 +228,27 @@ def _objects(series: nw.Series[Any]) -> NDArray[Any]:
         raise InputError(f"strings are UTF-8; got {error} in column {series.name!r}; repair or convert it.") from None
 
 
-def _refuse_type(dtype: Any, name: str) -> NoReturn:
+def _refuse_type(dtype: Any, name: str, origin: Origin) -> NoReturn:
     raise InputError(
-        f"a column holds numbers or categories; got {dtype} in column {name!r}; convert it to numbers (for a date, for "
-        "example, days since a day) or to strings."
+        f"a column holds numbers or categories; got {dtype} in column {name!r}; "
+        f"{to_write(kind_of_type(dtype), origin)}."
     )
 
 
-def _from_objects(values: NDArray[Any], name: str) -> RawColumn:
-    """Objects that are all numbers or missing become float64; all labels stay; a mixture is refused."""
+def _from_objects(values: NDArray[Any], name: str, origin: Origin) -> RawColumn:
+    """Objects that are all numbers or missing become float64; all labels stay; a mixture is refused.
+
+    Intervals are ordered labels, from low to high.
+    """
     if values.dtype.kind == "f":
         return RawColumn(name, values)
     items = values.tolist()
     strings = [isinstance(v, str) for v in items]
     missing = [is_missing(v) for v in items]
     if not any(strings):
-        return _from_numbers(items, missing, name)
+        if not all(missing) and all(gone or is_interval(v) for v, gone in zip(items, missing, strict=True)):
+            return from_intervals(items, name)
+        return _from_numbers(items, missing, name, origin)
     if not all(s or gone for s, gone in zip(strings, missing, strict=True)):
         row = strings.index(True)
         raise InputError(
@@ -235,7 +258,7 @@ def _from_objects(values: NDArray[Any], name: str) -> RawColumn:
     return RawColumn(name, array_of(items))
 
 
-def _from_numbers(items: list[Any], missing: list[bool], name: str) -> RawColumn:
+def _from_numbers(items: list[Any], missing: list[bool], name: str, origin: Origin) -> RawColumn:
     numbers = np.full(len(items), np.nan)
     for row, (item, gone) in enumerate(zip(items, missing, strict=True)):
         if gone:
@@ -243,8 +266,7 @@ def _from_numbers(items: list[Any], missing: list[bool], name: str) -> RawColumn
         if isinstance(item, np.timedelta64) or not isinstance(item, Real | Decimal):
             raise InputTypeError(
                 "a column holds numbers or categories: every argument must be a string or a number; got "
-                f"{reprlib.repr(item)} in row {row} of column {name!r}; convert it to numbers (for a date, for "
-                "example, days since a day) or to strings."
+                f"{reprlib.repr(item)} in row {row} of column {name!r}; {to_write(kind_of_value(item), origin, item)}."
             )
         try:
             numbers[row] = float(item)

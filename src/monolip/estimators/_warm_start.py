@@ -20,8 +20,8 @@ def to_continue(model: Any, schema: Schema, asked: dict[str, Any], same: dict[st
     if schema != model._schema or asked_for <= len(fitted.networks):
         raise InputError(
             "warm_start keeps the members there are and adds more on the same columns; got n_estimators="
-            f"{model.n_estimators!r} after {len(fitted.networks)}; raise n_estimators, to {len(fitted.networks) + 1} "
-            "or more, or set warm_start=False."
+            f"{model.n_estimators!r} after {len(fitted.networks)}; raise n_estimators to at least "
+            f"{len(fitted.networks) + 1}, or set warm_start=False."
         )
     changed = [
         name for name, value in asked.items() if name not in fitted.definition or fitted.definition[name] != value

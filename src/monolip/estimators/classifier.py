@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +14,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from monolip.errors import InputError
+from monolip.estimators._argument_types import Categories, ClassDirections, ClassSlopes, Missing, Seed, SlopeCaps
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import check_class_weight, check_labels, flag
 from monolip.estimators._facts import Facts
+from monolip.estimators._foreign_arguments import explained
 from monolip.estimators._freezing import rescale
 from monolip.estimators._groups import read_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._tables import read_table, refuse_infinite
-from monolip.estimators._targets import class_target, read_weights
+from monolip.estimators._targets import Target, class_target, class_target_like, read_weights
+from monolip.estimators._validation_rows import UsersRows, read_users_rows, validation_reader
 from monolip.estimators.calibration import Calibration, best_scaling, measure_calibration
+from monolip.estimators.fit_options import FitOptions
 from monolip.estimators.threshold import Threshold, choose_threshold
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import plain_value
+from monolip.output_link import ordered_log
 
 __all__ = ["MonotonicClassifier"]
 
@@ -42,24 +48,25 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     one falling class can be promised.
 
     Args:
-        monotonic_cst: -1, 0 or +1 for each feature (two classes), as an array or a dict by name, or a dict of
-            {feature: {class: -1 or +1}}; None for no direction.
+        monotonic_cst: -1, 0 or +1 for each feature (two classes), as an array by position or a dict by feature, or a
+            dict of {feature: {class: -1 or +1}}; None for no direction. In a dict, here and below, a feature is the
+            name or label of its column, else its position.
         slopes: {feature: (lower, upper)} in log-odds per raw unit, two classes only, of the second class, or of a class
             named by {feature: {class: (lower, upper)}}; calibrated linearly.
         max_slope: a number is in log-odds per standard deviation of the feature; a dict {feature: cap} in log-odds per
             raw unit; None for a generous cap.
         class_weight: {class: weight}, "balanced" or None.
-        categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
-            type: strings and categories are categories.
+        categorical_features: features, a mask, or {feature: [low, ..., high]} for ordered ones; None goes by type:
+            strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
 
     All other arguments (hidden_layer_sizes, n_estimators, max_iter, batch_size, early_stopping, validation_fraction,
     n_bins, fit_options, max_time, warm_start, n_jobs, random_state, verbose), the fit and its limits are as in
-    MonotonicRegressor: of more than 262,144 rows a part is trained on (rare classes whole, with weights that make up for
-    it), f is flat far beyond the training data except in features given in `slopes=`, unseen categories count as the
-    average one, unexpected NaN as the median. Networks of two classes are trained around an additive model; those of
-    more classes start from a constant.
+    MonotonicRegressor: of more than 262,144 rows a part is trained on (rare classes whole, with weights that make up
+    for it), f is flat far beyond the training data except in features given in `slopes=`, unseen categories count as
+    the average one, unexpected NaN as the median. Networks of two classes are trained around an additive model; those
+    of more classes start from a constant.
 
     Attributes:
         slopes_: what was promised and what is certified, per raw feature (and class); print it. frozen_: the
@@ -79,27 +86,28 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         (True, ['bad', 'good'])
     """
 
+    @explained
     def __init__(
         self,
         *,
-        monotonic_cst: Any = None,
-        slopes: Any = None,
-        max_slope: Any = None,
-        class_weight: Any = None,
-        hidden_layer_sizes: Any = None,
-        n_estimators: int | str = "auto",
+        monotonic_cst: ClassDirections | None = None,
+        slopes: ClassSlopes | None = None,
+        max_slope: SlopeCaps | None = None,
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        hidden_layer_sizes: int | Sequence[int] | None = None,
+        n_estimators: int | Literal["auto"] = "auto",
         max_iter: int | None = None,
-        batch_size: int | str = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         early_stopping: bool = True,
         validation_fraction: float | None = None,
-        categorical_features: Any = None,
-        missing: Any = "state",
-        n_bins: int | str = "auto",
-        fit_options: Any = None,
+        categorical_features: Categories | None = None,
+        missing: Missing = "state",
+        n_bins: int | Literal["auto"] = "auto",
+        fit_options: FitOptions | None = None,
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed | None = None,
         verbose: int = 0,
     ) -> None:
         self.monotonic_cst = monotonic_cst
@@ -126,15 +134,50 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     _calibration: Calibration | None = None
     _held_out: HeldOut | None = None  # until its calibration is asked for
 
+    @explained
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None, callbacks: Any = None
-    ) -> Self:  # fmt: skip
-        """Fit on any table; labels of any kind. offset: (n,), added to the log-odds of two classes. groups: (n,),
-        names; rows of one group are in the same fold. callbacks: functions that are called with each new row of
-        history_ (a dict); one that returns True ends training with the best model so far."""
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        groups: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        offset_val: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
+        """Fit on any table.
+
+        Parameters
+        ----------
+        X : table of shape (n, features)
+            Data frame, Arrow table or array.
+        y : array of shape (n,)
+            Labels of any kind.
+        sample_weight : array of shape (n,), default None
+            At least 0; None counts every row once.
+        offset : array of shape (n,), default None
+            Added to the log-odds of two classes.
+        groups : array of shape (n,), default None
+            Names; rows of one group are in the same fold.
+        X_val, y_val : table and array, default None
+            Validation rows of your own (out of time, for instance), of classes that occur in y. They decide stages and
+            ridge strengths in place of random folds, and the model is never trained on them.
+        sample_weight_val, offset_val : arrays, default None
+            Weights and offsets of the validation rows; class_weight counts for them as for training rows.
+        callbacks : function or list of functions, default None
+            Called after each stage with a row of `history_` as a dict; one that returns True ends training with what
+            there is.
+        """
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
         check_class_weight(self.class_weight)
+        own = read_users_rows(
+            X_val, y_val, sample_weight_val, offset_val,
+            groups=groups, training_offset=offset, early_stopping=self.early_stopping,
+        )  # fmt: skip
         table = read_table(X)
         refuse_infinite(table)
         whole = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biu"  # nothing for scikit-learn to look at
@@ -154,6 +197,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         codes = classes.searchsorted(labels)  # to find few classes is quicker than to sort all rows by them
         if whole and 2 * len(classes) > len(labels):  # few whole numbers are always classes; of many it warns
             check_classification_targets(labels)
+        balance = None
         if self.class_weight is not None:
             balance = read_weights(compute_sample_weight(self.class_weight, labels), table.n_rows)
             assert balance is not None
@@ -166,7 +210,20 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             )
         classes = classes + 0.0 if classes.dtype.kind == "f" else classes  # -0.0 is no other class than 0.0
         target = replace(class_target(codes, classes, weight, offset), groups=read_groups(groups, table.n_rows))
-        self._fit(table, target, classes, callbacks=callbacks)
+        by_class = None if balance is None else np.zeros(len(classes))
+        if by_class is not None:
+            by_class[codes] = balance
+
+        def target_of(rows: UsersRows, n_rows: int) -> Target:
+            found = column_or_1d(rows.y, warn=True)
+            if len(found) != n_rows:
+                raise InputError(
+                    f"X_val and y_val must have the same number of rows; got {n_rows} and {len(found)}; match them."
+                )
+            check_labels(rows.y, found)
+            return class_target_like(target, found, classes, rows.weight, rows.offset, by_class)
+
+        self._fit(table, target, classes, validation_reader(own, type(self).__name__, target_of), callbacks)
         self.classes_ = classes  # only now: a refit that fails leaves the old model whole
         return self
 
@@ -188,6 +245,20 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         f = self._evaluate(X, offset)
         assert self.frozen_.link is not None
         return self.frozen_.link.apply(f)
+
+    def predict_log_proba(self, X: Any, offset: Any = None, exact: bool = False) -> FloatArray:
+        """Natural logarithms of predict_proba, as monotone bit for bit as it is; -inf where a probability is 0."""
+        return ordered_log(self.predict_proba(X, offset=offset, exact=exact))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Accuracy of predict(X, offset=offset): the share of rows whose class it is, by weight.
+
+        A model that was fitted with an offset is scored with one. In cross-validation scikit-learn's metadata routing
+        hands it on: set_fit_request(offset=True) and set_score_request(offset=True).
+        """
+        from sklearn.metrics import accuracy_score  # slow to import
+
+        return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[Any]:
         """The most probable class; with two classes the second where its log-odds are positive. exact: in integers."""

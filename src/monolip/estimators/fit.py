@@ -16,9 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from monolip.engine.judging import JudgedRows
 from monolip.engine.trainer import NetworkArrays
 from monolip.estimators._bounds import Boxes, make_boxes
 from monolip.estimators._held_out import HeldOut
@@ -32,13 +30,7 @@ from monolip.estimators.fit_options import FitOptions
 from monolip.estimators.folds import FEWEST_ROWS, Rows, every_row, make_folds
 from monolip.estimators.freeze import freeze
 from monolip.estimators.inputs import fit_inputs, kinds_of_bins, make_problem
-from monolip.estimators.members import (
-    Group,
-    ValidationRows,
-    deal_rows,
-    fit_additive_models,
-    validation_rows_of_user,
-)
+from monolip.estimators.members import Group, ValidationRows, deal_rows, fit_additive_models, validation_rows_of_user
 from monolip.estimators.stages import (
     History,
     Plan,
@@ -87,7 +79,6 @@ class Fitted:
     history: History
     n_iter: int
     held_out: HeldOut | None
-    outputs: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None  # see `_outputs`
 
 
 @one_blas_thread()
@@ -104,7 +95,6 @@ def fit_network(
     started = time.perf_counter()
     shared = definition(promises, target, settings)
     rng = np.random.default_rng(settings.seed)
-    given = table
     table, target = rows_that_count(table, target, rng)
     folds = make_folds(target, settings.options, rng) if settings.early_stopping and validation is None else None
     if before is None:
@@ -114,30 +104,44 @@ def fit_network(
         assert before.network.inputs is not None
         inputs, boxes = before.network.inputs, before.boxes
     trained, plan = train_groups(
-        inputs, boxes, table, target, folds, settings, started, on_progress, validation, before
+        inputs,
+        boxes,
+        table,
+        target,
+        folds,
+        settings,
+        started,
+        on_progress,
+        validation,
+        before,
+        bool(promises.intervals),
     )
     networks = tuple(group.merged.expand(member.result(group.best)) for group, member in trained.members)
     network = freeze(networks, boxes.model, boxes.raw, inputs, target.link, scale=target.scale, shift=target.shift)
     history = marked_history(trained.history, trained)
     steps = max(sum(stage.steps for stage in plan.stages[: group.best]) for group in trained.groups)
     epochs = max(1, round(steps * plan.batch_size / plan.n_rows))
-    outputs = _outputs(trained, target) if table is given else None
     held_out = before.held_out if before else HeldOut.of(trained, target, validation[1] if validation else None)
-    return Fitted(network, shared, boxes, trained, networks, history, epochs, held_out, outputs)
+    return Fitted(network, shared, boxes, trained, networks, history, epochs, held_out)
 
 
 def train_groups(
     inputs: InputTransform, boxes: Boxes, table: RawTable, target: Target, folds: Rows | None, settings: Settings,
     started: float, on_progress: Callable[..., None] | None, validation: Validation | None = None,
-    before: Fitted | None = None,
+    before: Fitted | None = None, must_bend: bool = False,
 ) -> tuple[Trained, Plan]:  # fmt: skip
-    """Return trained members (steps 3 to 5), and the plan that they were trained by."""
+    """Return trained members (steps 3 to 5), and the plan that they were trained by.
+
+    must_bend: whether some feature has a slope interval. Additive models are linear in it, so that at
+    least one stage is chosen.
+    """
     n, options = len(target.y), settings.options
     plan = _plan(n, len(inputs.columns), target, settings, started, on_progress, folds is not None or bool(validation))
     n_members = settings.n_members or int(options.of("n_estimators", n))
     if before is not None:
         return add_followers(Trained(before.trained.groups, before.history), n_members, every_row(n), plan), plan
     groups = _additive_models(inputs, boxes, table, target, validation, folds, n_members, settings)
+    groups = tuple(replace(group, least=int(must_bend)) for group in groups)
     trained = without_bad_groups(train_in_stages(groups, plan), options)
     if validation is None:
         trained = refit(trained, every_row(n), plan)
@@ -155,7 +159,7 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
         "max_slope": (str(promises.caps.tolist()), promises.standard_cap),  # as text: NaN is equal to NaN
         "missing": promises.missing,
         "n_bins": settings.n_bins,
-        "fit_options": settings.options.written(),
+        "fit_options": settings.options.get_params(),
     }
 
 
@@ -191,9 +195,10 @@ def _additive_models(
     for k, (n_bins, merged) in enumerate(kinds):
         problem = make_problem(merged, boxes, table, target, hidden, seed)
         numbers = range(k, n_members, len(kinds))
+        dealt: list[tuple[Rows, ValidationRows | None]]
         if validation is not None:
             rows = validation_rows_of_user(make_problem(merged, boxes, *validation, hidden, seed, trained=False))
-            dealt: list[tuple[Rows, ValidationRows | None]] = [(every_row(len(target.y)), rows)] * len(numbers)
+            dealt = [(every_row(len(target.y)), rows)] * len(numbers)
         else:
             dealt = deal_rows(problem, folds, len(numbers), options)
         groups.append(fit_additive_models(Group(n_bins, merged, problem), dealt, numbers[: len(dealt)], options))
@@ -204,20 +209,3 @@ def marked_history(history: History, trained: Trained) -> History:
     """Return the history with the rows that the model consists of marked as chosen."""
     best = {member.number: group.best for group, member in trained.members}
     return tuple({**row, "chosen": best.get(row["member"]) == row["stage"]} for row in history)
-
-
-def _outputs(trained: Trained, target: Target) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
-    """Return a function that gives f of rows of the table by number, ascending, in the user's units and without
-    offsets: quickly, in single precision. Only for fits that were trained on all rows of the table."""
-
-    def evaluate(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        total: Any = 0.0
-        for group in trained.groups:
-            judged = JudgedRows(group.problem, rows)
-            order = np.argsort(group.problem.rows_kept(judged.places))
-            for member in group.members:
-                total = total + judged.outputs(member.result(group.best))[order].astype(np.float64)
-        f = target.scale * total / len(trained.members) + target.shift
-        return np.asarray(f if target.offset is None else f - target.offset[rows][:, None])
-
-    return evaluate

@@ -57,7 +57,7 @@ def fit_inputs(
 ) -> InputTransform:
     """Return the inputs with the finest bins that any member sees; n_bins: of the user, None leaves it to the rule."""
     if n_bins is not None:
-        inputs = learn_inputs(table, schema, promises, target, n_bins)
+        inputs = learn_inputs(table, schema, promises, target, n_bins, options.one_hot_levels)
         if too_fine(inputs):
             raise InputError(
                 f"bins are few enough for the checker to prove a certificate in seconds; n_bins={n_bins} with "
@@ -65,10 +65,10 @@ def fit_inputs(
             )
         return inputs
     n_bins = choose_n_bins(table, schema, options)
-    inputs = learn_inputs(table, schema, promises, target, n_bins)
+    inputs = learn_inputs(table, schema, promises, target, n_bins, options.one_hot_levels)
     while too_fine(inputs) and n_bins > 0:
         n_bins //= 2
-        inputs = learn_inputs(table, schema, promises, target, n_bins)
+        inputs = learn_inputs(table, schema, promises, target, n_bins, options.one_hot_levels)
     return inputs
 
 
@@ -97,7 +97,9 @@ def _has_several_values(values: FloatArray) -> bool:
     return bool(((values > low) & (values < high)).any())
 
 
-def learn_inputs(table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int) -> InputTransform:
+def learn_inputs(
+    table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int, one_hot_levels: int
+) -> InputTransform:
     """Return the calibrations and tables of categories, learned from training rows only."""
     numbers: list[Uncalibrated] = []
     for j, column in enumerate(table.columns):
@@ -120,6 +122,7 @@ def learn_inputs(table: RawTable, schema: Schema, promises: Promises, target: Ta
                 missing=promises.missing[j],
                 target=target.averaged,
                 weight=target.weight,
+                one_hot_levels=one_hot_levels,
             )
         )
     return InputTransform(tuple(columns))

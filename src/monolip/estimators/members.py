@@ -78,7 +78,8 @@ class Group:
     """Members that see the same bins, and decide together how far to train.
 
     n_bins: see FitOptions.bin_kinds. strength: ridge strength of the additive models, None before it is chosen.
-    losses: validation loss of the additive models and after each stage; () without validation rows.
+    losses: validation loss of the additive models and after each stage; () without validation rows. least: the first
+    stage that may be chosen: 1 where the additive model is linear in a feature, so that it cannot bend.
     """
 
     n_bins: int | None
@@ -87,6 +88,7 @@ class Group:
     strength: float | None = None
     members: tuple[Member, ...] = ()
     losses: tuple[float, ...] = ()
+    least: int = 0
 
     @property
     def n_stages(self) -> int:
@@ -96,7 +98,10 @@ class Group:
     @property
     def best(self) -> int:
         """The stage with the lowest validation loss; the last one without validation."""
-        return int(np.argmin(self.losses)) if self.losses else self.n_stages
+        if not self.losses:
+            return self.n_stages
+        least = min(self.least, len(self.losses) - 1)
+        return least + int(np.argmin(self.losses[least:]))
 
     def validated(self) -> tuple[Group, list[float | None]]:
         """Return the group with its losses up to the last stage, and each member's own loss after it.

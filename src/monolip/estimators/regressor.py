@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from monolip.errors import InputError
+from monolip.estimators._argument_types import Categories, Directions, Missing, RegressionLoss, Seed, SlopeCaps, Slopes
 from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import flag
+from monolip.estimators._foreign_arguments import explained
 from monolip.estimators._groups import read_groups
 from monolip.estimators._tables import read_table, refuse_infinite
-from monolip.estimators._targets import number_target
+from monolip.estimators._targets import Target, number_target, number_target_like
+from monolip.estimators._validation_rows import UsersRows, read_users_rows, validation_reader
+from monolip.estimators.fit_options import FitOptions
 
 __all__ = ["MonotonicRegressor"]
 
@@ -27,7 +32,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
     Every numeric feature has a certified slope interval, in every fit.
 
     Args:
-        monotonic_cst: -1, 0 or +1 for each feature, as an array or a dict by name; None for no direction.
+        monotonic_cst: -1, 0 or +1 for each feature, as an array by position or a dict by feature; None for no
+            direction. In a dict, here and below, a feature is the name or label of its column, else its position.
         slopes: {feature: (lower, upper)}, explicit intervals in raw units; such a feature is calibrated linearly.
         max_slope: a number is in standard deviations (target's per feature's; log units under a log link), not in raw
             units as in SlopeBounds; a dict {feature: cap} is in raw units; None for a generous cap.
@@ -41,8 +47,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
             rows, for a fixed number of stages.
         validation_fraction: share of the rows that a member is validated on, in (0, 0.5]; None: that of fit_options.
             With few rows every member has its own validation rows; with many rows all members share them.
-        categorical_features: names or positions, a mask, or {name: [low, ..., high]} for ordered ones; None goes by
-            type: strings and categories are categories.
+        categorical_features: features, a mask, or {feature: [low, ..., high]} for ordered ones; None goes by type:
+            strings and categories are categories.
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
         n_bins: bins per numeric feature of the piecewise-linear encoding, 0 to 256; "auto": more with many rows, fewer
@@ -70,8 +76,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
     Beyond the training data f goes on gently as far as four standard deviations from a feature's mean and is flat from
     there (or from the last value seen, where that lies further out); a feature given in `slopes=` goes on linearly.
     A category unseen in training counts as the average one. NaN in a column without NaN in training counts as the
-    median (missing="state"), or as the lowest or highest value; in a category as the average one. A promise that the
-    rows clearly speak against is kept, and told by a PromiseWarning: mostly a sign is the wrong way round.
+    median (missing="state"), or as the lowest or highest value; in a category as the average one. A constraint
+    that the data contradict is kept, and `fit` warns (PromiseWarning): mostly its sign is wrong.
 
     Attributes:
         slopes_: what was promised and what is certified, per raw feature; print it. frozen_: the FrozenNetwork behind
@@ -91,28 +97,29 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         (True, True)
     """
 
+    @explained
     def __init__(
         self,
         *,
-        monotonic_cst: Any = None,
-        slopes: Any = None,
-        max_slope: Any = None,
-        loss: str = "squared_error",
+        monotonic_cst: Directions | None = None,
+        slopes: Slopes | None = None,
+        max_slope: SlopeCaps | None = None,
+        loss: RegressionLoss = "squared_error",
         loss_parameter: float | None = None,
-        hidden_layer_sizes: Any = None,
-        n_estimators: int | str = "auto",
+        hidden_layer_sizes: int | Sequence[int] | None = None,
+        n_estimators: int | Literal["auto"] = "auto",
         max_iter: int | None = None,
-        batch_size: int | str = "auto",
+        batch_size: int | Literal["auto"] = "auto",
         early_stopping: bool = True,
         validation_fraction: float | None = None,
-        categorical_features: Any = None,
-        missing: Any = "state",
-        n_bins: int | str = "auto",
-        fit_options: Any = None,
+        categorical_features: Categories | None = None,
+        missing: Missing = "state",
+        n_bins: int | Literal["auto"] = "auto",
+        fit_options: FitOptions | None = None,
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed | None = None,
         verbose: int = 0,
     ) -> None:
         self.monotonic_cst = monotonic_cst
@@ -136,18 +143,58 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    @explained
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None, callbacks: Any = None
-    ) -> Self:  # fmt: skip
-        """Fit on any table. offset: (n,), added to f (under a log link: the logarithm of an exposure). groups: (n,),
-        names; rows of one group are in the same fold. callbacks: functions that are called with each new row of
-        history_ (a dict); one that returns True ends training with the best model so far."""
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        groups: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        offset_val: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
+        """Fit on any table.
+
+        Parameters
+        ----------
+        X : table of shape (n, features)
+            Data frame, Arrow table or array.
+        y : array of shape (n,)
+            Target, in its own units.
+        sample_weight : array of shape (n,), default None
+            At least 0; None counts every row once.
+        offset : array of shape (n,), default None
+            Added to f; under a log link, the logarithm of an exposure.
+        groups : array of shape (n,), default None
+            Names; rows of one group are in the same fold.
+        X_val, y_val : table and array, default None
+            Validation rows of your own (out of time, for instance). They decide stages and ridge strengths in place of
+            random folds, and the model is never trained on them.
+        sample_weight_val, offset_val : arrays, default None
+            Weights and offsets of the validation rows.
+        callbacks : function or list of functions, default None
+            Called after each stage with a row of `history_` as a dict; one that returns True ends training with what
+            there is.
+        """
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
+        own = read_users_rows(
+            X_val, y_val, sample_weight_val, offset_val,
+            groups=groups, training_offset=offset, early_stopping=self.early_stopping,
+        )  # fmt: skip
         table = read_table(X)
         refuse_infinite(table)
         target = number_target(y, self.loss, self.loss_parameter, sample_weight, offset, table.n_rows)
-        return self._fit(table, replace(target, groups=read_groups(groups, table.n_rows)), None, callbacks=callbacks)
+
+        def target_of(rows: UsersRows, n_rows: int) -> Target:
+            return number_target_like(target, rows.y, self.loss, self.loss_parameter, rows.weight, rows.offset, n_rows)
+
+        target = replace(target, groups=read_groups(groups, table.n_rows))
+        return self._fit(table, target, None, validation_reader(own, type(self).__name__, target_of), callbacks)
 
     def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[np.float64]:
         """Predictions, shape (n,); non-decreasing bit for bit where that is promised.
@@ -162,3 +209,13 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         f = self._evaluate(X, offset)
         assert self.frozen_.link is not None
         return self.frozen_.link.apply(f)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """R^2 of predict(X, offset=offset): 1 is best, and the best constant has 0.
+
+        A model that was fitted with an offset is scored with one. In cross-validation scikit-learn's metadata routing
+        hands it on: set_fit_request(offset=True) and set_score_request(offset=True).
+        """
+        from sklearn.metrics import r2_score  # slow to import
+
+        return float(r2_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.certify.certificate import Certificate
+from monolip.errors import SlopeError
 from monolip.estimators._text import text_table
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import CategoryColumn, plain_value
+from monolip.monotonic_cst import feature_index
 from monolip.rounding import digits_up, interval_text, round_up
 from monolip.slopes import SlopeBounds, promise_word
 
@@ -42,17 +44,19 @@ class SlopeRow(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class SlopeTable:
-    """Rows for every raw feature and output; `table["income"]` gives (lower, upper) of a one-output model.
+    """Rows for every raw feature and output; `table["income"]` gives (lower, upper), `table[0]` those of the first.
 
     Promised is what was asked for before the fit; certified what is proved of the network that came out, the interval
     of the certificate. A promise of a direction holds bit for bit in `predict`. Between missing and present values
     nothing is promised unless missing="lowest" or "highest". Of two classes it is about `label`: the class that all
-    promises named, else the second; its head says which.
+    promises named, else the second; its head says which. labels: of the columns that the model was fitted on, where
+    they are no names and no positions.
     """
 
     rows: tuple[SlopeRow, ...]
     unit: str
     label: Any = None
+    labels: tuple[Hashable, ...] | None = None
 
     @classmethod
     def of(
@@ -78,13 +82,25 @@ class SlopeTable:
         rows = rows if named else [_turned(row) for row in rows]
         return cls(tuple(rows), f"log-odds of {plain_value(labels[named])!r}", plain_value(labels[named]))
 
-    def __getitem__(self, feature: str) -> tuple[float, float]:
+    def __getitem__(self, key: Hashable) -> tuple[float, float]:
+        """Return (lower, upper) of a feature, over all classes; key: its name, position or label, as in `slopes=`."""
+        feature = self._feature(key)
         found = [row for row in self.rows if row.feature == feature and row.lower is not None]
         if not found:
             raise KeyError(f"no slopes of {feature!r}; the features are {sorted({r.feature for r in self.rows})}")
         return min(row.lower for row in found if row.lower is not None), max(
             row.upper for row in found if row.upper is not None
         )
+
+    def _feature(self, key: Hashable) -> Hashable:
+        """Return the name of a feature."""
+        names = tuple(dict.fromkeys(row.feature for row in self.rows))
+        if key in names:
+            return key
+        try:
+            return names[feature_index(key, names, len(names), self.labels)]
+        except SlopeError as error:
+            raise KeyError(f"no slopes of {key!r}; {error}") from None
 
     def __iter__(self) -> Iterator[SlopeRow]:
         return iter(self.rows)

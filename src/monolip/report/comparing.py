@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from monolip.errors import InputError, MissingExtraError
 from monolip.estimators._groups import read_groups
+from monolip.frames import as_frame
 from monolip.report.comparing_folds import Fold, folds_of
 from monolip.report.comparing_models import PEERS, USUAL, Lesson, missing_package, read_matrix
 from monolip.report.comparing_scores import scores_of
@@ -78,7 +79,7 @@ def compare(
     labels, target = _target(y, classification)
     groups = read_groups(groups, len(target))
     names, absent = _contestants(models, groups is not None)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = as_frame(X)
     if not isinstance(frame, nw.DataFrame):
         raise InputError(f"a comparison is of a data frame; got {type(X).__name__}; name its columns.")
     matrix = read_matrix(frame, _second_class(monotonic_cst, labels), categorical)

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from monolip.estimators._groups import hold_out_groups
+from monolip.estimators._schema import asked_categories
 from monolip.estimators._tables import read_table
+from monolip.monotonic_cst import by_position
 
 __all__ = ["PEERS", "USUAL", "Lesson", "Matrix", "missing_package", "read_matrix"]
 
@@ -74,8 +76,9 @@ def read_matrix(X: Any, monotonic_cst: Mapping[str, Any] | None, categorical: Se
     """Any data frame as trees read it. Directions of categories are left out: trees do not know an order of codes."""
     table = read_table(nw.to_native(X, pass_through=True))
     columns, codes = [], []
+    declared = asked_categories(list(categorical), table)
     for j, column in enumerate(table.columns):
-        if column.is_numeric and column.name not in categorical:
+        if column.is_numeric and j not in declared:
             columns.append(column.values)
             continue
         labels, number = column.factors
@@ -86,8 +89,8 @@ def read_matrix(X: Any, monotonic_cst: Mapping[str, Any] | None, categorical: Se
         place[gone] = np.nan
         columns.append(place[number])
         codes.append(j)
-    wanted = monotonic_cst or {}
-    signs = [0 if j in codes else int(wanted.get(name, 0)) for j, name in enumerate(table.names)]
+    wanted = by_position(monotonic_cst or {}, table.names, len(columns), table.labels)
+    signs = [0 if j in codes else int(wanted.get(j, 0)) for j in range(len(columns))]
     return Matrix(np.column_stack(columns), table.names, tuple(codes), tuple(signs))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError
+from monolip.frames import as_frame
 from monolip.input_columns import is_missing
 from monolip.report.html_chart import Chart, legend
 from monolip.report.html_judging import Judgement
@@ -30,7 +31,7 @@ def without_groups(X: Any, groups: Any, features: tuple[str, ...]) -> tuple[Any,
     names = [groups] if isinstance(groups, str) else groups
     if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
         return X, groups
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = as_frame(X)
     if not isinstance(frame, nw.DataFrame):
         raise InputError(
             f"groups by name are columns of X; got {names[0]!r} and X without names; pass the column itself."
@@ -49,7 +50,7 @@ def read_groups(groups: Any, n_rows: int) -> Groups:
     """{name: labels, whole, None where missing}: of a mapping, a data frame, a named column or an array."""
     if groups is None:
         return {}
-    frame = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
+    frame = as_frame(groups, allow_series=True)
     if isinstance(frame, nw.DataFrame):
         found = {str(name): frame[name].to_list() for name in frame.columns}
     elif isinstance(frame, nw.Series):

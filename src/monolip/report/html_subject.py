@@ -19,6 +19,7 @@ from monolip.estimators._prediction import Predictor
 from monolip.estimators._schema import Schema, table_like
 from monolip.estimators._tables import RawTable
 from monolip.estimators.slope_table import SlopeTable
+from monolip.frames import as_frame
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import NumericColumn
 from monolip.report._shape import seen_values
@@ -162,7 +163,7 @@ def distinct_names(names: Sequence[str], most: int) -> tuple[str, ...]:
 
 def rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
     """Some rows of any table, as a table of the same kind."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         return frame[rows.tolist()].to_native()
     array = np.asarray(X) if not isinstance(X, list | tuple) else np.array(X, dtype=object)

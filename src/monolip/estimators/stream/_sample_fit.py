@@ -120,7 +120,9 @@ def fit_sample(
     settings = replace(settings, options=options, n_members=settings.n_members or MEMBERS)
     rng = np.random.default_rng(settings.seed)
     folds = make_folds(target, options, rng) if settings.early_stopping else None
-    trained, plan = train_groups(inputs, boxes, table, target, folds, settings, started, on_progress)
+    trained, plan = train_groups(
+        inputs, boxes, table, target, folds, settings, started, on_progress, must_bend=bool(promises.intervals)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # make_problem has said it
         rows = ModelRows(inputs, table, target, settings.seed)

@@ -14,9 +14,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from monolip.errors import InputError, MonolipError
+from monolip.errors import InputError, MonolipError, PromiseWarning
+from monolip.estimators._against_data import contradicted
 from monolip.estimators._facts import Facts
 from monolip.estimators._held_out import HeldOut
+from monolip.estimators._named_class import named_class
 from monolip.estimators._progress import SHORT_OF_TIME, Display
 from monolip.estimators._promises import read_promises
 from monolip.estimators._schema import learn_schema
@@ -135,6 +137,9 @@ class _StreamFit:
             if self.kept is not None:
                 self.kept.withdraw()  # of this pass with these arguments nothing can come
             raise
+        named = named_class(model, target.labels)
+        if text := contradicted(table, schema, promises, target.sampled, target.labels, named):
+            warnings.warn(text, PromiseWarning, stacklevel=4)
         left = None if self.settings.max_time is None else max(1e-3, self.settings.max_time - self._seconds())
         told = (self.display.row, *(() if self.watcher is None else (self.watcher.row,)))
         settings = replace(self.settings, max_time=left, callbacks=told)
@@ -145,8 +150,8 @@ class _StreamFit:
             )  # fmt: skip
         del table, cells
         made = Buffers(
-            self.files, self.layout, self.plan, sample, fit, target, columns, settings.options.hidden_layer_sizes,
-            settings.seed,
+            self.files, self.layout, self.plan, sample, fit, target, columns,
+            settings.options.hidden_layer_sizes, settings.seed,
         )  # fmt: skip
         self._finish(made, schema, promises, *self._refine(made, fit))
         return model
