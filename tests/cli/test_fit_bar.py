@@ -63,11 +63,11 @@ def test_the_bar_shows_the_validation_loss_of_the_last_stage_and_the_time_budget
 def test_a_fit_that_keeps_its_additive_models_leaves_a_full_bar_and_a_line(rng, capsys):
     X = rng.normal(size=(400, 4))
     y = X[:, 0] * X[:, 1]
-    noise = rng.normal(size=400)
+    wild = FitOptions(slope_rate=1000.0)  # every stage is worse than the additive model
     assert shown(MonotonicRegressor(random_state=0), X, y)[1][0] == "trained"
     assert "additive model" not in capsys.readouterr().err
-    model = MonotonicRegressor(random_state=0)
-    last = shown(model, X, noise)[1]
+    model = MonotonicRegressor(fit_options=wild, random_state=0)
+    last = shown(model, X, X[:, 0] + rng.normal(size=400))[1]
     assert last[1] == last[2]
     assert all(row["stage"] == 0 for row in model.history_ if row["chosen"])
     said = " ".join(capsys.readouterr().err.split())

@@ -136,8 +136,13 @@ def number_target_like(
     return replace(own, y=standard, scale=target.scale, shift=target.shift, deviation=target.deviation)
 
 
-def class_target_like(target: Target, labels: NDArray[Any], classes: NDArray[Any], weight: Any, offset: Any) -> Target:
-    """Return the target of validation rows whose labels are among the classes that were seen in training."""
+def class_target_like(
+    target: Target, labels: NDArray[Any], classes: NDArray[Any], weight: Any, offset: Any, by_class: FloatArray | None
+) -> Target:
+    """Return the target of validation rows whose labels are among the classes that were seen in training.
+
+    by_class: a weight for each class, times the weight of the row.
+    """
     codes = np.minimum(classes.searchsorted(labels), len(classes) - 1)
     unknown = np.flatnonzero(classes[codes] != labels)
     if len(unknown):
@@ -145,8 +150,11 @@ def class_target_like(target: Target, labels: NDArray[Any], classes: NDArray[Any
             f"validation rows have the classes of the training rows; got {plain_value(labels[unknown[0]])!r} in row "
             f"{int(unknown[0])} of y_val; leave such rows out."
         )
+    weights = read_weights(weight, len(codes))
+    if by_class is not None:
+        weights = by_class[codes] if weights is None else by_class[codes] * weights
     link = target.link
-    return class_target(codes, classes, read_weights(weight, len(codes)), offset, link.positive, link.target)
+    return class_target(codes, classes, weights, offset, link.positive, link.target)
 
 
 def _center_and_scale(values: FloatArray, weights: FloatArray | None, robust: bool) -> tuple[float, float]:

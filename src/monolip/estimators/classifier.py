@@ -166,10 +166,10 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         groups : array of shape (n,), default None
             Names; rows of one group are validated on together, or not at all.
         X_val, y_val : table and array, default None
-            Validation rows of your own (out of time, for instance). They decide stages and ridge strengths in place of
-            random folds, and the model is never trained on them.
+            Validation rows of your own (out of time, for instance), of classes that occur in y. They decide stages and
+            ridge strengths in place of random folds, and the model is never trained on them.
         sample_weight_val, offset_val : arrays, default None
-            Weights and offsets of the validation rows.
+            Weights and offsets of the validation rows; class_weight counts for them as for training rows.
         callbacks : function or list of functions, default None
             Called after each stage with a row of `history_` as a dict; one that returns True ends training with what
             there is.
@@ -201,6 +201,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         codes = classes.searchsorted(labels)  # to find few classes is quicker than to sort all rows by them
         if whole and 2 * len(classes) > len(labels):  # few whole numbers are always classes; of many it warns
             check_classification_targets(labels)
+        balance = None
         if self.class_weight is not None:
             balance = read_weights(compute_sample_weight(self.class_weight, labels), table.n_rows)
             assert balance is not None
@@ -216,6 +217,10 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         target = class_target(codes, classes, weight, offset, positive, name)
         target = replace(target, groups=read_groups(groups, table.n_rows))
 
+        by_class = None if balance is None else np.zeros(len(classes))
+        if by_class is not None:
+            by_class[codes] = balance
+
         def target_of(rows: UsersRows, n_rows: int) -> Target:
             own_labels = column_or_1d(without_name(rows.y), warn=True)
             if len(own_labels) != n_rows:
@@ -223,7 +228,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
                     f"X_val and y_val have the same number of rows; got {n_rows} and {len(own_labels)}; match them."
                 )
             check_labels(rows.y, own_labels)
-            return class_target_like(target, own_labels, classes, rows.weight, rows.offset)
+            return class_target_like(target, own_labels, classes, rows.weight, rows.offset, by_class)
 
         self._fit(table, target, classes, validation_reader(own, type(self).__name__, target_of), callbacks)
         self.classes_ = classes  # only now: a refit that fails leaves the old model whole

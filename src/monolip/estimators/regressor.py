@@ -52,7 +52,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         missing: "state" (a value of its own, no promise), "lowest" or "highest" (numbers and ordered categories); or a
             dict by feature.
         n_bins: bins per numeric feature of the piecewise-linear encoding, 0 to 256; "auto": more with many rows, fewer
-            with many features (see fit_options). Members that see all, 8 or no bins are averaged.
+            with many features (see fit_options). Members that see different numbers of them are averaged.
         fit_options: a FitOptions, which holds every number of the fit procedure; None: its defaults. FitOptions.fast()
             and FitOptions.accurate() are presets. hidden_layer_sizes, n_estimators, n_bins, batch_size and
             validation_fraction override the fields of the same name.
@@ -170,7 +170,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicBase):  # type: ignore[misc]
         offset : array of shape (n,), default None
             Added to f; under a log link, the logarithm of an exposure.
         groups : array of shape (n,), default None
-            Names; rows of one group are validated on together, or not at all.
+            Names; rows of one group are in the same fold.
         X_val, y_val : table and array, default None
             Validation rows of your own (out of time, for instance). They decide stages and ridge strengths in place of
             random folds, and the model is never trained on them.
