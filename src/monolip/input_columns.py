@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .cached import cached_property
 from .errors import InputError, StructureError
+from .intervals import plain_interval
 from .piecewise_linear import PiecewiseLinear
 
 __all__ = [
@@ -183,7 +184,7 @@ def codes_of(values: Any, code_of: Mapping[Label, int]) -> NDArray[np.int64]:
         distinct, inverse = np.unique(values, return_inverse=True)
         return codes_of(distinct.astype(object), code_of)[inverse]
     labels = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    found = [missing if is_missing(label) else code_of.get(label, unseen) for label in labels]
+    found = [missing if is_missing(label) else code_of.get(plain_interval(label), unseen) for label in labels]
     return np.array(found, dtype=np.int64)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import is_missing
+from monolip.intervals import interval_label, is_interval
 
 __all__ = ["held_labels", "model_orders", "positions", "relabelled"]
 
@@ -38,6 +39,9 @@ def held_labels(column: Any, order: Labels | None) -> Labels | None:
     if isinstance(column, nw.Series):
         own = tuple(column.dtype.categories) if isinstance(column.dtype, nw.Enum) else None
         held = _categories(column) or own
+    if order is not None:  # of intervals, the model knows the texts
+        texts = {interval_label(label): label for label in held or _values(column) if is_interval(label)}
+        order = tuple(texts.get(label, label) for label in order)
     kept = tuple(label for label in order or () if _fits(column, label, held))
     seen = set(_values(column)) if kept else set()
     return kept if any(label in seen for label in kept) else own

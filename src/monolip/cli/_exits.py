@@ -18,7 +18,7 @@ __all__ = ["Exit", "FindingError", "explain_error", "one_line"]
 
 
 _ORDERED = re.compile(r"make it ordered by categorical_features=(\{.*\}), from low to high")
-_DATE = re.compile(r"in column (.+); convert it to numbers \(for a date, .*\) or to strings")
+_DATE = re.compile(r"in column (.+); convert it to numbers \(for a date, .*\) or to strings(: .*)?")
 _WORDS = {
     "list it in categorical_features": "name it by --categorical",
     "raise n_estimators": "raise --members",
@@ -86,7 +86,9 @@ def _in_our_words(line: str) -> str:
     for theirs, ours in _WORDS.items():
         line = line.replace(theirs, ours)
     date = _DATE.search(line)
-    line = line.rstrip(".") + f", or pass --drop {_plainly(date[1])}" if date else line
+    if date:  # without the line of Python that the library gives
+        line = line[: date.start(2)] if date[2] else line.rstrip(".")
+        line += f", or pass --drop {_plainly(date[1])}"
     return _ORDERED.sub(lambda found: _as_toml(found[1]), line)
 
 

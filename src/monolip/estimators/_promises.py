@@ -15,6 +15,7 @@ from monolip.estimators._named_class import require_one_way_of_naming
 from monolip.estimators._schema import Schema, need_names
 from monolip.estimators._slope_intervals import read_intervals
 from monolip.input_columns import plain_value
+from monolip.intervals import by_ends
 from monolip.monotonic_cst import by_position, read_direction, read_directions, read_per_feature
 
 __all__ = ["Promises", "class_direction", "read_promises"]
@@ -223,4 +224,5 @@ def _check_categories(promises: Promises, schema: Schema) -> None:
 def _listed(categories: tuple[Any, ...]) -> str:
     """All categories as a list to copy, or the first with dots where there are very many, or may be more (...)."""
     known = [label for label in categories if label is not ...]
+    known = by_ends(known) or known
     return repr(known) if len(categories) == len(known) <= 12 else repr(known[:12])[:-1] + ", ...]"

@@ -16,6 +16,7 @@ from monolip.estimators._tables import RawColumn, RawTable, column_names, read_t
 from monolip.frames import ColumnNames
 from monolip.input_columns import CategoryColumn, is_missing, plain_label, plain_value
 from monolip.input_transform import InputTransform
+from monolip.intervals import plain_interval
 from monolip.monotonic_cst import by_position, feature_index
 
 __all__ = ["Schema", "asked_categories", "learn_schema", "need_names", "table_like"]
@@ -80,7 +81,7 @@ def learn_schema(table: RawTable, categorical_features: Any) -> Schema:
 
 
 def _label(label: Any) -> Any:
-    plain = plain_label(label)
+    plain = plain_label(plain_interval(label))
     return plain + 0.0 if isinstance(plain, float) else plain  # -0.0 is no other label than 0.0
 
 
@@ -168,7 +169,7 @@ def asked_categories(given: Any, table: RawTable) -> dict[int, tuple[Any, ...] |
         return {}
     if isinstance(given, Mapping):
         found = by_position(given, names, n, labels)
-        return {j: None if order is None else tuple(order) for j, order in found.items()}
+        return {j: None if order is None else tuple(map(plain_interval, order)) for j, order in found.items()}
     keys = list(given) if isinstance(given, list | tuple) else np.ravel(np.asarray(given)).tolist()
     if keys and all(isinstance(key, bool | np.bool_) for key in keys):
         if np.shape(given) != (n,):
@@ -204,16 +205,29 @@ def _refuse_foreign_order(column: RawColumn, order: tuple[Any, ...]) -> None:
 
 
 def _refuse_other_types(table: RawTable, schema: Schema) -> None:
-    """Numbers where all categories are strings, or the reverse, would all count as unseen."""
+    """Numbers where all categories are strings, the reverse, or intervals with other ends would all count as unseen."""
     for column, categories in zip(table.columns, schema.categories, strict=True):
         if not categories:
             continue
+        _refuse_other_intervals(column, categories)
         first = next((label for label in column.labels if not is_missing(label)), None)
         if first is not None and {isinstance(label, str) for label in categories} == {not isinstance(first, str)}:
             raise InputError(
                 f"column {column.name!r} held categories like {_some(categories[:3])} in training; got "
                 f"{plain_value(first)!r}; convert it to the type it had."
             )
+
+
+def _refuse_other_intervals(column: RawColumn, categories: tuple[Any, ...]) -> None:
+    """Intervals of which the fit knows none: a column that was cut once more, at other numbers."""
+    if not column.intervals:
+        return
+    seen = [label for label in column.factors[0].tolist() if not is_missing(label)]
+    if seen and not set(seen) & set(categories):
+        raise InputError(
+            f"column {column.name!r} held the intervals {_some(categories)} in training; got {_some(seen)}; cut it at "
+            "the same numbers, by pandas.cut with the bins of training."
+        )
 
 
 def _refuse_dirty_numbers(column: RawColumn) -> None:

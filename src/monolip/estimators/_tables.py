@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from monolip.errors import InputError
-from monolip.estimators._pandas_columns import PandasColumn, from_pandas, matrix_of
+from monolip.estimators._arrow_columns import arrow_decimals, arrow_intervals
+from monolip.estimators._dates import Origin, kind_of_type, kind_of_value, to_write
+from monolip.estimators._pandas_columns import PandasColumn, from_intervals, from_pandas, matrix_of
 from monolip.estimators._raw_column import EXACT, RawColumn, array_of, beyond_floats, digits_of
 from monolip.frames import ColumnNames, as_frame, refuse_repeated
-from monolip.input_columns import is_missing
+from monolip.input_columns import is_missing, plain_value
+from monolip.intervals import is_interval
 
 __all__ = ["RawColumn", "RawTable", "column_names", "read_table", "refuse_infinite", "refuse_labels"]
 
@@ -132,17 +135,18 @@ def _from_array(X: Any, names: Sequence[str] | None) -> RawTable:
         raise InputError(str(error)) from None
     found = [f"x{j}" for j in range(array.shape[1])] if names is None or len(names) != array.shape[1] else names
     if array.dtype.kind in "mM":
-        _refuse_type(array.dtype, str(found[0]))
+        _refuse_type(array.dtype, str(found[0]), Origin("array", 0))
     exact = array.astype(object) if array.dtype.kind in "iu" and beyond_floats(array) else None
     digits = digits_of(array.dtype)
     if array.dtype.kind not in "OUS":
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinity, which is refused by name
             array = array.astype(np.float64, copy=False)
-    columns = [_from_objects(array[:, j], str(name)) for j, name in enumerate(found)]
+    if array.dtype.kind == "f":
+        columns = [RawColumn(str(name), array[:, j], digits=digits) for j, name in enumerate(found)]
+    else:
+        columns = [_from_objects(array[:, j], str(name), Origin("numpy", j)) for j, name in enumerate(found)]
     if exact is not None:
         columns = [replace(c, exact=exact[:, j]) for j, c in enumerate(columns)]
-    if digits < 53:
-        columns = [replace(c, digits=digits) for c in columns]
     whole = array if array.dtype.kind == "f" and array.flags.c_contiguous else None
     return RawTable(tuple(columns), False, len(array), whole)
 
@@ -170,8 +174,13 @@ def _from_series(given: Any, name: str, label: Any = None) -> RawColumn:
             return found
         given = given.series
     series: nw.Series[Any] = nw.from_native(given, series_only=True, pass_through=True)
-    if series.implementation.is_pyarrow() and str(series.to_native().type).startswith("decimal"):
-        return RawColumn(name, arrow_decimals(series.to_native(), name))
+    origin = Origin(_library_of(series), name if label is None else label)
+    if origin.library == "pyarrow":
+        kind = str(series.to_native().type)
+        if kind.startswith("decimal"):
+            return RawColumn(name, arrow_decimals(series.to_native(), name))
+        if "extension<pandas.interval" in kind:
+            return arrow_intervals(series.to_native(), name)
     dtype = series.dtype
     if dtype == nw.Decimal:
         numbers = [np.nan if is_missing(value) else float(value) for value in series.to_list()]
@@ -188,19 +197,29 @@ def _from_series(given: Any, name: str, label: Any = None) -> RawColumn:
     if dtype in (nw.Categorical, nw.Enum):
         ordered = isinstance(dtype, nw.Enum)  # pandas' ordered categories arrive as this too
         categories = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else ()
-        return RawColumn(name, _objects(series), categories, ordered)
+        return _labelled(RawColumn(name, _objects(series), categories, ordered), origin)
     if dtype in (nw.String, nw.Object, nw.Unknown):
-        return _from_objects(_objects(series), name)
-    _refuse_type(dtype, name)
+        return _from_objects(_objects(series), name, origin)
+    _refuse_type(dtype, name, origin)
 
 
-def arrow_decimals(values: Any, name: str) -> NDArray[np.float64]:
-    """The nearest floats, as float() makes them: Arrow's own cast is an ulp off now and then."""
-    try:
-        digits = values.cast("string").cast("float64")  # ten times as fast as float() for each
-    except ValueError as error:  # Arrow's own is one
-        raise InputError(f"decimals are numbers; got {error} in column {name!r}; repair or convert it.") from None
-    return np.array(digits.to_numpy(zero_copy_only=False), dtype=np.float64)
+def _library_of(series: nw.Series[Any]) -> str:
+    kind = series.implementation
+    return "polars" if kind.is_polars() else "pyarrow" if kind.is_pyarrow() else "pandas"
+
+
+def _labelled(column: RawColumn, origin: Origin) -> RawColumn:
+    """A column of categories whose labels are strings, numbers or booleans; others are refused by name."""
+    for label in column.factors[0].tolist():
+        plain = plain_value(label)
+        if not (is_missing(plain) or isinstance(plain, str | int | float)):
+            text = f"X[{origin.key!r}] = X[{origin.key!r}].cat.rename_categories(str)"
+            raise InputError(
+                "a category is a string, a number, a boolean or an interval; got "
+                f"{reprlib.repr(plain)} in column {column.name!r}; convert it to strings"
+                f"{': ' + text if origin.library == 'pandas' else ''}."
+            )
+    return column
 
 
 def _objects(series: nw.Series[Any]) -> NDArray[Any]:
@@ -210,22 +229,27 @@ def _objects(series: nw.Series[Any]) -> NDArray[Any]:
         raise InputError(f"strings are UTF-8; got {error} in column {series.name!r}; repair or convert it.") from None
 
 
-def _refuse_type(dtype: Any, name: str) -> NoReturn:
+def _refuse_type(dtype: Any, name: str, origin: Origin) -> NoReturn:
     raise InputError(
-        f"a column holds numbers or categories; got {dtype} in column {name!r}; convert it to numbers (for a date, for "
-        "example, days since a day) or to strings."
+        f"a column holds numbers or categories; got {dtype} in column {name!r}; "
+        f"{to_write(kind_of_type(dtype), origin)}."
     )
 
 
-def _from_objects(values: NDArray[Any], name: str) -> RawColumn:
-    """Objects that are all numbers or missing become float64; all labels stay; a mixture is refused."""
+def _from_objects(values: NDArray[Any], name: str, origin: Origin) -> RawColumn:
+    """Objects that are all numbers or missing become float64; all labels stay; a mixture is refused.
+
+    Intervals are ordered labels, from low to high.
+    """
     if values.dtype.kind == "f":
         return RawColumn(name, values)
     items = values.tolist()
     strings = [isinstance(v, str) for v in items]
     missing = [is_missing(v) for v in items]
     if not any(strings):
-        return _from_numbers(items, missing, name)
+        if not all(missing) and all(gone or is_interval(v) for v, gone in zip(items, missing, strict=True)):
+            return from_intervals(items, name)
+        return _from_numbers(items, missing, name, origin)
     if not all(s or gone for s, gone in zip(strings, missing, strict=True)):
         row = strings.index(True)
         raise InputError(
@@ -235,7 +259,7 @@ def _from_objects(values: NDArray[Any], name: str) -> RawColumn:
     return RawColumn(name, array_of(items))
 
 
-def _from_numbers(items: list[Any], missing: list[bool], name: str) -> RawColumn:
+def _from_numbers(items: list[Any], missing: list[bool], name: str, origin: Origin) -> RawColumn:
     numbers = np.full(len(items), np.nan)
     for row, (item, gone) in enumerate(zip(items, missing, strict=True)):
         if gone:
@@ -243,8 +267,7 @@ def _from_numbers(items: list[Any], missing: list[bool], name: str) -> RawColumn
         if isinstance(item, np.timedelta64) or not isinstance(item, Real | Decimal):
             raise InputTypeError(
                 "a column holds numbers or categories: every argument must be a string or a number; got "
-                f"{reprlib.repr(item)} in row {row} of column {name!r}; convert it to numbers (for a date, for "
-                "example, days since a day) or to strings."
+                f"{reprlib.repr(item)} in row {row} of column {name!r}; {to_write(kind_of_value(item), origin, item)}."
             )
         try:
             numbers[row] = float(item)

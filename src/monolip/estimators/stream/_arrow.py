@@ -43,7 +43,9 @@ def kind_of(field: Any) -> str:
         return NOTHING
     if is_number(kind):
         return NUMBER
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind) or "string_view" in str(kind):
+    label = kind.value_type if types.is_dictionary(kind) else kind
+    is_text = types.is_string(label) or types.is_large_string(label) or "string_view" in str(label)
+    if is_text or (types.is_dictionary(kind) and (is_number(label) or types.is_null(label))):
         return LABEL
     return str(kind)
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError
+from monolip.estimators._arrow_columns import arrow_decimals
 from monolip.estimators._checks import LARGEST
 from monolip.estimators._raw_column import array_of
-from monolip.estimators._tables import RawColumn, RawTable, _from_series, arrow_decimals, refuse_infinite
+from monolip.estimators._tables import RawColumn, RawTable, _from_series, refuse_infinite
 from monolip.estimators.stream._arrow import LABEL, NOTHING, is_number, require_pyarrow
 from monolip.estimators.stream.left_out import LeftOut
 from monolip.estimators.stream.source import Source
