@@ -16,7 +16,9 @@ PAIRS, LABELS, WRITTEN = ([[str]], None), [(str, int, float, bool)], {"bounded":
 CONVEX = {"form": "convex", "outputs": [int], "layers": int, "group_sizes": [int]}
 PAPER = {"form": "paper", "outputs": [int], "layers": int, "activations": [str], "norms": [str]}
 NUMERIC = {"name": str, "knots": [int], "missing": bool, "present": (float, None), "seen?": [float]}
-CATEGORY, LINK = {"name": str, "categories": LABELS, "ordered": bool}, {"name": str, "labels": (LABELS, None)}
+CATEGORY = {"name": str, "categories": LABELS, "ordered": bool}
+LINK = {"name": str, "labels": (LABELS, None), "positive": (int, None), "target": (str, None)}
+NO_LINK = {"name": "none", "labels": None, "positive": None, "target": None}
 ENDS = {"inputs": ([(NUMERIC, CATEGORY)], None), "raw_promise": ([str], None), "link": (LINK, None)}
 NETWORK = {"feature_names": ([str], None), "free_names": ([str], None), "slope_set": bool, "l2_radius?": (float, None),
            "free_branch": ([str], None), "members": [[(CONVEX, PAPER)]], "ends?": ENDS}
@@ -177,12 +179,24 @@ def read_column(entry, prefix, tensors, kind="d"):
                   limits=[max(map(abs, some)) for some in each(low, high, missing or low)])
 def free_layers(count):
     return [f"free.{k}.{part}" for k in range(count) for part in ("weight", "bias")]
+def plain(name):  # as it is where it cannot be mistaken for anything else, else as a JSON string
+    clear = re.fullmatch("[A-Za-z0-9_.+-]([A-Za-z0-9_.+ -]*[A-Za-z0-9_.+-])?", str(name))
+    return str(name) if clear else json.dumps(str(name))
+def about(link):
+    """Whose probability the claims are about, of two classes: a line to print."""
+    if link["positive"] is None:
+        return []
+    label, target = link["labels"][link["positive"]], link["target"]
+    event = plain(target) if label is True and target else f"{plain(target or 'y')} = {plain(label)}"
+    return [f"claims are about P({event}): f is its log-odds"]
 def check_ends(entries, link, n):
     """Few enough pieces to be checked in seconds, and a label for each class; whether there are several classes."""
     pieces, labels = sum(len(e["knots"]) ** 2 * sum(e["knots"]) for e in entries if "knots" in e), link["labels"] or ()
     need(pieces <= MOST_PIECES, "more maps^2 * knots than 2^26")
     sizes = {"none": (n, 0, 0), "identity": (1, 0, 0), "log": (1, 0, 0), "logit": (1, 2, 2), "softmax": (n, n, n)}
     need(sizes.get(link["name"]) == (n, len(labels), len({*labels})), "a link without a label for each class")
+    need(link["positive"] in ((0, 1) if link["name"] == "logit" else (None,)), "f is about one of two classes")
+    need(link["target"] is None or 0 < len(link["target"]) <= 256, "a target's name of 1 to 256 characters")
     return link["name"] == "softmax"
 def word_of(column):
     signs = {(w > 0) - (w < 0) for w in column} - {0}
@@ -254,7 +268,7 @@ def check_network(structure, claims, tensors):
     asked = ["lower", "upper", *["set.matrix", "set.limits"] * structure["slope_set"], *free_layers(len(free or ()))]
     for name in asked + ["raw.lower", "raw.upper"] * (ends["raw_promise"] is not None):
         numbers(tensors, name, *tensors[name][0])
-    softmax = check_ends(ends["inputs"] or (), ends["link"] or {"name": "none", "labels": None}, len(outputs))
+    softmax = check_ends(ends["inputs"] or (), ends["link"] or NO_LINK, len(outputs))
     link, raw = ends["link"], [read_column(c, f"inputs.{i}", tensors) for i, c in enumerate(ends["inputs"] or ())]
     names, more = structure["feature_names"] or [None] * n_inputs, structure["free_names"] or [None] * n_free
     need(not tensors and [len(names), len(more)] == [n_inputs, n_free], "names or tensors that belong to nothing")
@@ -267,7 +281,8 @@ def check_network(structure, claims, tensors):
     need((claims["raw"] is None) == (ends["inputs"] is None) == (not raw), "raw features, where there are any")
     lines = check_features(claims["raw"], raw, n_promised, words, slopes, softmax) if raw else lines
     form = "convex form: directions hold bit for bit" if convex else "paper form: in exact arithmetic only"
-    return [f"members: {len(members)}, outputs: {len(outputs)}, {form}; link {json.dumps(link or 'none')}", *lines]
+    return [f"members: {len(members)}, outputs: {len(outputs)}, {form}; link {json.dumps(link or 'none')}",
+            *about(link or NO_LINK), *lines]
 def whole_trunk(entry, prefix, tensors, limits, one, bits):
     """Integer layers: rows U and a bound of each output, and of every sum, while |X| <= limits (section 8)."""
     clamp, wide = 2 ** (bits["activation_bits"] - 1) - 1, 2 ** (bits["weight_bits"] - 1)
@@ -328,7 +343,8 @@ def check_fixed_point(structure, claims, tensors):
     margins = [(own, map(hex_float, e["margin"])) for own, e in each(steps, [e for e in claims["raw"] if e["real"]])]
     enough = all((a * (1 + Fraction(1, 2**19)) + one) * scale <= b for pair in margins for a, b in each(*pair))
     need(enough and all(e["real"] or e["margin"] is None for e in claims["raw"]), "a margin that is too small")
-    return [f"{json.dumps(bits['name'])}, sums < 2^{most.bit_length()}, exact: {held}; link {json.dumps(link)}", *lines]
+    return [f"{json.dumps(bits['name'])}, sums < 2^{most.bit_length()}, exact: {held}; link {json.dumps(link)}",
+            *about(link), *lines]
 KINDS = {"real+ordered": (check_network, "monolip.FrozenNetwork", NETWORK, CLAIMS, ARITHMETIC),
          "fixed-point": (check_fixed_point, "monolip.FixedPointNetwork", FIXED, WHOLE, INTEGERS)}
 def main(arguments):

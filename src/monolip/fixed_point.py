@@ -213,9 +213,11 @@ class FixedPointNetwork:
         return self.link.apply(self.evaluate_raw(columns, carrier))
 
     def decide(self, f: IntArray) -> IntArray:
-        """Position of the decided class: the second of two where f > 0; the first largest of more. Shape (n,)."""
+        """Position of the decided class, (n,): of two the one f is about where f > 0, of more the first largest."""
         zero = max(min(self.link.threshold, 2**62), -(2**62))  # an identity link may have an offset
-        return np.asarray(f[:, 0] > zero if f.shape[1] == 1 else f.argmax(axis=1)).astype(np.int64)
+        if f.shape[1] == 1:
+            return np.asarray((f[:, 0] > zero) == bool(self.link.positive)).astype(np.int64)
+        return np.asarray(f.argmax(axis=1)).astype(np.int64)
 
     def self_test(self, evaluate: Evaluate | None = None) -> None:
         """Raise PrecisionError unless `evaluate` (integers in, integers out) gives the known outputs, in any batch.

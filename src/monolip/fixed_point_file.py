@@ -20,9 +20,8 @@ from .fixed_point_link import FixedLink
 from .fixed_point_map import FixedMap
 from .fixed_point_trunk import FixedTrunk
 from .free_branch import FreeBranch
-from .frozen_ends import _put_column, _take_column
+from .frozen_ends import _put_column, _take_column, read_link, written_link
 from .input_transform import InputTransform
-from .output_link import OutputLink
 from .sealed_file import named_path, write_whole, writing_to
 from .sealed_format import SealedFormat
 
@@ -31,6 +30,7 @@ __all__ = ["FORMAT", "VERSION", "digest_of", "load", "save", "take_apart"]
 Tensors = dict[str, NDArray[Any]]
 
 FORMAT, VERSION = "monolip.FixedPointNetwork", 2
+_NO_LINK = {"name": "none", "labels": None, "positive": None, "target": None}
 _SEALED = SealedFormat(FORMAT, VERSION, ("int64", "float64"))
 
 
@@ -67,7 +67,7 @@ def take_apart(network: FixedPointNetwork) -> tuple[dict[str, Any], Tensors]:
             [_take_trunk(trunk, f"member.{m}.trunk.{t}", tensors) for t, trunk in enumerate(member)]
             for m, member in enumerate(network.members)
         ],
-        "link": {"name": link.name, "labels": list(link.link.labels) if link.link and link.link.labels else None}
+        "link": (_NO_LINK if link.link is None else written_link(link.link))
         | {"unit": link.unit, "factor": link.factor, "shift": link.shift, "offset": link.offset.hex()},
         "free": None,
         "vectors": network.vectors is not None,
@@ -113,8 +113,7 @@ def put_together(structure: dict[str, Any], tensors: Tensors) -> FixedPointNetwo
         for m, member in enumerate(structure["members"])
     )
     named = structure["link"]
-    labels = None if named["labels"] is None else tuple(named["labels"])
-    meaning = None if named["name"] == "none" else OutputLink(named["name"], labels)
+    meaning = None if named["name"] == "none" else read_link(named)
     link = FixedLink(meaning, named["unit"], named["factor"], named["shift"], float.fromhex(named["offset"]))
     free = None
     if structure["free"] is not None:

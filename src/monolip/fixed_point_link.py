@@ -5,7 +5,7 @@ r"""From integer outputs to predictions: identity by a power of two, exponential
     P_k  = 2^26 / sum_j E(f_j - f_k)             E = floor of the above, an integer; one correctly rounded division
 
 T never falls and ends at twice its beginning, so E never falls; sums of integers are exact, and a correctly rounded
-quotient falls where its divisor rises. Two classes are the case f_0 = 0.
+quotient falls where its divisor rises. Two classes are the case that the f of one is 0.
 """
 
 from __future__ import annotations
@@ -82,6 +82,11 @@ class FixedLink:
         return "none" if self.link is None else self.link.name
 
     @property
+    def positive(self) -> int:
+        """Of two classes the position of the one f is about; 1 where there is no choice."""
+        return 0 if self.link is not None and self.link.positive == 0 else 1
+
+    @property
     def ceiling(self) -> int:
         """The largest exponential; as many of them as there are classes add up to less than 2^53."""
         return int(2 ** (_SUM - math.ceil(math.log2(max(2, len((self.link and self.link.labels) or ()))))))
@@ -115,7 +120,8 @@ class FixedLink:
             mantissa, exponent = self.exponential(f[:, 0])
             return np.ldexp(mantissa.astype(np.float64), exponent - 26)
         if self.name == "logit":
-            f = np.stack([np.zeros_like(f[:, 0]), f[:, 0]], axis=1)
+            zero = np.zeros_like(f[:, 0])
+            f = np.stack([zero, f[:, 0]] if self.positive else [f[:, 0], zero], axis=1)
         return np.stack([UNIT / self._sum(f, k).astype(np.float64) for k in range(f.shape[1])], axis=1)
 
     def _sum(self, f: IntArray, k: int) -> IntArray:

@@ -211,6 +211,8 @@ class FrozenNetwork:
         free = f"; {self.n_free_features} free features: no promise" if self.free_branch else ""
         kind = f"{len(self.members)} member{'s' if len(self.members) > 1 else ''} in {form}"
         extra = f"\n{self.promise.inequality_text}" if isinstance(self.promise, SlopeSet) else ""
+        if self.link is not None and self.link.positive is not None:
+            free += f"; f is the {self.link.unit}"
         return f"FrozenNetwork {self.digest[:12]}: {kind}{free}\n{self.raw_promise or self.slopes}{extra}"
 
     __repr__ = __str__  # a notebook shows the promise, not every weight

@@ -18,7 +18,7 @@ from .slopes import SlopeBounds
 if TYPE_CHECKING:
     from .frozen import FrozenNetwork
 
-__all__ = ["check_ends", "put_ends", "take_ends"]
+__all__ = ["check_ends", "put_ends", "read_link", "take_ends", "written_link"]
 
 Tensors = dict[str, NDArray[np.float64]]
 
@@ -84,7 +84,7 @@ def take_ends(network: FrozenNetwork, tensors: Tensors) -> dict[str, Any]:
     return {
         "inputs": [_take_column(column, f"inputs.{i}", tensors) for i, column in columns] or None,
         "raw_promise": None if promise is None else promise.feature_names,
-        "link": None if link is None else {"name": link.name, "labels": link.labels},
+        "link": None if link is None else written_link(link),
     }
 
 
@@ -97,9 +97,19 @@ def put_ends(structure: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
     if structure["raw_promise"] is not None:
         promise = SlopeBounds(tensors["raw.lower"], tensors["raw.upper"], tuple(structure["raw_promise"]))
     if structure["link"] is not None:
-        labels = structure["link"]["labels"]
-        link = OutputLink(structure["link"]["name"], None if labels is None else tuple(labels))
+        link = read_link(structure["link"])
     return {"inputs": inputs, "raw_promise": promise, "link": link}
+
+
+def written_link(link: OutputLink) -> dict[str, Any]:
+    """JSON of a link. positive: of two classes the position of the one that f is about."""
+    return {"name": link.name, "labels": link.labels, "positive": link.positive, "target": link.target}
+
+
+def read_link(entry: dict[str, Any]) -> OutputLink:
+    """The inverse of `written_link`; fields that others add are left to them."""
+    labels = entry["labels"]
+    return OutputLink(entry["name"], None if labels is None else tuple(labels), entry["positive"], entry["target"])
 
 
 def _take_column(column: Column, prefix: str, tensors: Tensors) -> dict[str, Any]:

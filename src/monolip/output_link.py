@@ -10,6 +10,7 @@ the same way, of an exact power of two and a series with positive coefficients.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,9 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import StructureError
 from .input_columns import Label, plain_label
 
-__all__ = ["OutputLink", "ordered_exp", "ordered_log", "ordered_sigmoid"]
+__all__ = ["LONGEST_NAME", "OutputLink", "ordered_exp", "ordered_log", "ordered_sigmoid", "probability_of"]
 
 FloatArray = NDArray[np.float64]
+LONGEST_NAME = 256  # characters of the target's name
 LINKS = ("identity", "log", "logit", "softmax")
 _LN2 = math.log(2.0)
 _LIMIT, _GRID = 708.0, 64.0  # e^708 is the last power a float holds with room to spare
@@ -77,6 +79,23 @@ def ordered_log(x: ArrayLike) -> FloatArray:
     return np.where(m == 0.0, -np.inf, found)
 
 
+def probability_of(label: Label, target: str | None = None) -> str:
+    """The probability of a class in words; a boolean target is an event of its own name, an unknown one is called y.
+
+    >>> probability_of("bad", "loan"), probability_of(True, "default"), probability_of(1)
+    ('P(loan = bad)', 'P(default)', 'P(y = 1)')
+    """
+    if label is True and target is not None:
+        return f"P({_printable(target)})"
+    return f"P({_printable(target or 'y')} = {_printable(label)})"
+
+
+def _printable(name: Label) -> str:
+    """A name or a label on one line; what cannot be printed is escaped as in JSON."""
+    text = str(name)
+    return text if text.isprintable() else json.dumps(text)
+
+
 @dataclass(frozen=True)
 class OutputLink:
     """What the outputs of a network mean.
@@ -84,15 +103,21 @@ class OutputLink:
     Args:
         name: "identity", "log" (positive predictions), "logit" (two classes) or "softmax" (one output per class).
         labels: the class labels, in the order of probabilities; None for regression.
+        positive: logit only: the position in `labels` of the class whose log-odds f is, 0 or 1; None for the second.
+        target: the name of what is predicted, 1 to 256 characters; None where it is unknown.
 
     Examples:
         >>> OutputLink("logit", ("no", "yes")).apply([[0.0], [2.0]])
         array([[0.5       , 0.5       ],
                [0.11920292, 0.88079708]])
+        >>> OutputLink("logit", ("bad", "good"), positive=0, target="loan").unit
+        'log-odds of P(loan = bad)'
     """
 
     name: str = "identity"
     labels: tuple[Label, ...] | None = None
+    positive: int | None = None
+    target: str | None = None
 
     def __post_init__(self) -> None:
         if self.name not in LINKS:
@@ -104,6 +129,19 @@ class OutputLink:
             if len(set(labels)) != len(labels) or len(labels) < 2 or (self.name == "logit" and len(labels) != 2):
                 raise StructureError(f"{self.name} needs distinct labels, two or more; got {labels[:8]}; correct them.")
             object.__setattr__(self, "labels", labels)
+        if self.name == "logit" and self.positive is None:
+            object.__setattr__(self, "positive", 1)
+        allowed = (0, 1) if self.name == "logit" else (None,)
+        if isinstance(self.positive, bool) or self.positive not in allowed:
+            raise StructureError(
+                "f of a logit link is the log-odds of one of two classes, at position 0 or 1; other links have none; "
+                f"got {self.positive!r} for {self.name}; correct it."
+            )
+        if self.target is not None and not (isinstance(self.target, str) and 0 < len(self.target) <= LONGEST_NAME):
+            raise StructureError(
+                f"the name of a target is text of 1 to {LONGEST_NAME} characters; got {self.target!r:.60}; rename it, "
+                "or leave it out."
+            )
 
     @property
     def n_outputs(self) -> int:
@@ -114,8 +152,27 @@ class OutputLink:
     def unit(self) -> str:
         """The scale of f, for tables: what one unit of slope is, and of which class."""
         if self.name == "logit":
-            return f"log-odds of {(self.labels or ())[1]!r}"
+            return f"log-odds of {self.probability()}"
         return {"identity": "target units", "log": "log units", "softmax": "logits"}[self.name]
+
+    @property
+    def sign(self) -> float:
+        """What turns f into the log-odds of the second of two classes: -1 where f is about the first, else 1."""
+        return -1.0 if self.positive == 0 else 1.0
+
+    def probability(self, k: int | None = None) -> str:
+        """The probability of class k in words; of two classes by default that of the one f is about."""
+        at = self.positive if k is None else k
+        assert self.labels is not None, "asked of classes"
+        assert at is not None, "of more classes one has to be named"
+        return probability_of(self.labels[at], self.target)
+
+    def decide(self, f: ArrayLike) -> NDArray[np.int64]:
+        """(n, n_outputs) -> positions of the decided classes, (n,): of two the one f is about where f > 0."""
+        z = np.asarray(f, dtype=np.float64)
+        if self.name == "logit":
+            return np.asarray((z[:, 0] > 0) == bool(self.positive)).astype(np.int64)
+        return np.asarray(z.argmax(axis=1)).astype(np.int64)
 
     def apply(self, f: ArrayLike) -> FloatArray:
         """(n, n_outputs) -> predictions (n,), or class probabilities (n, n_classes)."""
@@ -125,11 +182,12 @@ class OutputLink:
         if self.name == "log":
             return ordered_exp(z[:, 0])
         if self.name == "logit":
-            return np.stack([ordered_sigmoid(-z[:, 0]), ordered_sigmoid(z[:, 0])], axis=1)
+            both = [ordered_sigmoid(-z[:, 0]), ordered_sigmoid(z[:, 0])]
+            return np.stack(both if self.positive else both[::-1], axis=1)
         return _softmax([z[:, k] for k in range(z.shape[1])])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OutputLink, (self.name, self.labels)
+        return OutputLink, (self.name, self.labels, self.positive, self.target)
 
 
 def _softmax(f: Sequence[FloatArray]) -> FloatArray:

@@ -53,7 +53,8 @@ def table_network(rng, link="identity", classes=3, missing="lowest", members=2):
     else:
         bounds = SlopeBounds(up, down)
         trunks = [(Trunk(convex(rng, [7, 6, 4, 1], 2, bounds), (0,)),) for _ in range(members)]
-        made = OutputLink(link, ("no", "yes") if link == "logit" else None)
+        classes_of = {"logit": (("no", "yes"),), "first": (("no", "yes"), 0, "loan")}  # first: f is about "no"
+        made = OutputLink("logit", *classes_of[link]) if link in classes_of else OutputLink(link)
     return FrozenNetwork(bounds, tuple(trunks), inputs=inputs, link=made)
 
 

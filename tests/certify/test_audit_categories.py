@@ -90,10 +90,10 @@ def test_the_order_of_our_own_estimators_is_read_from_them(kind, labels):
             audit(lambda given: np.zeros(len(given)), table, {names[0]: 1}, **QUICK)  # nobody knows an order
 
 
-def test_two_classes_of_a_fixed_point_network_are_judged_by_the_second():
+def test_two_classes_of_a_fixed_point_network_are_judged_by_the_one_that_is_meant():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     labels = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, "yes", "no")
-    model = MonotonicClassifier(monotonic_cst={"a": 1}, max_iter=3, random_state=0).fit(frame, labels)
+    model = MonotonicClassifier(monotonic_cst={"a": {"yes": 1}}, max_iter=3, random_state=0).fit(frame, labels)
     fixed = compile_fixed_point(model.frozen_)
     for scored in (fixed, fixed.predict):
         report = audit(scored, frame, {"a": 1}, **QUICK)
@@ -102,6 +102,20 @@ def test_two_classes_of_a_fixed_point_network_are_judged_by_the_second():
     assert audit(fixed, frame, {"a": -1}, **QUICK).beyond_rounding
     assert audit(fixed, frame, {"a": {"no": 1}}, **QUICK).beyond_rounding
     assert not audit(fixed, frame, {"a": {"no": -1}}, **QUICK).violated
+
+
+def test_a_network_is_judged_by_the_class_that_it_is_about():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    labels = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, "yes", "no")
+    model = MonotonicClassifier(monotonic_cst={"a": {"no": -1}}, max_iter=3, random_state=0).fit(frame, labels)
+    fixed = compile_fixed_point(model.frozen_)
+    for network in (fixed, model.frozen_):
+        assert not audit(network, frame, {"a": -1}, **QUICK).violated
+        assert audit(network, frame, {"a": 1}, **QUICK).beyond_rounding
+    assert audit(fixed, frame, {"a": -1}, **QUICK).features[0].output == "no"
+    assert not audit(fixed, frame, {"a": {"yes": 1}}, **QUICK).violated
+    assert audit(fixed, frame, {"a": {"no": 1}}, **QUICK).beyond_rounding
+    assert not audit(model, frame, {"a": {"no": -1}}, **QUICK).violated
 
 
 @pytest.mark.parametrize("kind", [LinearSVC, RidgeClassifier])

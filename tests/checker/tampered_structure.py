@@ -220,3 +220,57 @@ def an_unknown_link(d):
 def differences_left_out(d):
     for e in [*d["claims"]["raw"], *d["claims"]["model"]]:
         e["differences"] = None
+
+
+def link(d):
+    return d["structure"]["ends"]["link"]
+
+
+@tamper()
+def claims_about_a_third_class(d):
+    link(d)["positive"] = 2
+
+
+@tamper()
+def claims_about_a_class_from_behind(d):
+    link(d)["positive"] = -1
+
+
+@tamper()
+def claims_about_no_class(d):
+    link(d)["positive"] = None
+
+
+@tamper()
+def a_bool_as_the_position_of_a_class(d):
+    link(d)["positive"] = True
+
+
+@tamper()
+def no_position_of_a_class(d):
+    del link(d)["positive"]
+
+
+@tamper("raw, classes")
+def one_class_of_several(d):
+    link(d)["positive"] = 1
+
+
+@tamper()
+def an_empty_name_of_a_target(d):
+    link(d)["target"] = ""
+
+
+@tamper()
+def a_name_of_a_target_as_long_as_a_book(d):
+    link(d)["target"] = "x" * 257
+
+
+@tamper()
+def a_number_as_the_name_of_a_target(d):
+    link(d)["target"] = 1
+
+
+@tamper()
+def no_name_of_a_target_not_even_null(d):
+    del link(d)["target"]

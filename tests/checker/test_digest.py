@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from monolip.certify import certify
 from monolip.certify.fixed_point import compile_fixed_point
+from monolip.errors import FrozenFileError
+from monolip.frozen import FrozenNetwork
+from monolip.output_link import OutputLink
 
 from .documents import CHECKER, networks
 
@@ -39,6 +43,29 @@ def test_a_certificate_of_another_network_is_rejected(tmp_path):
     assert networks()["raw"].digest in said
     assert networks()["convex"].digest in said
     assert "Error" not in said  # what is wrong, not how it was raised
+
+
+def test_a_file_that_names_another_class_or_target_is_rejected(tmp_path):
+    network = replace(networks()["raw"], link=OutputLink("logit", ("bad", "good"), 0, "loan"))
+    network.save(tmp_path / "model")
+    certify(network).save(tmp_path / "c.json")
+    assert run(tmp_path / "model", tmp_path / "c.json") == (0, network.digest)
+    data = (tmp_path / "model").read_bytes()
+    for old, new in (
+        (rb"\"positive\": 0", rb"\"positive\": 1"),
+        (rb"\"loan\"", rb"\"home\""),
+        (rb"\"bad\"", rb"\"sad\""),
+    ):
+        assert data.count(old) == 1
+        (tmp_path / "changed").write_bytes(data.replace(old, new))
+        status, said = run(tmp_path / "changed", tmp_path / "c.json")
+        assert (status, said[:8]) == (1, "REJECTED")
+        with pytest.raises(FrozenFileError, match="does not match its digest"):
+            FrozenNetwork.load(tmp_path / "changed")
+    for link in (OutputLink("logit", ("bad", "good"), 1, "loan"), OutputLink("logit", ("bad", "good"), 0, "home")):
+        replace(network, link=link).save(tmp_path / "other")
+        status, said = run(tmp_path / "other", tmp_path / "c.json")
+        assert (status, said[:8]) == (1, "REJECTED")
 
 
 def test_damaged_model_files_are_rejected(tmp_path):

@@ -33,6 +33,8 @@ SEALS = {
     "the digest": lambda d: d.update(digest="0" * 64),
     "the sha256": lambda d: d.update(sha256="0" * 64),
     "a version number": lambda d: d["versions"].update(monolip="9"),
+    "the class that claims are about": lambda d: d["structure"]["ends"]["link"].update(positive=0),
+    "the name of the target": lambda d: d["structure"]["ends"]["link"].update(target="loan"),
 }
 
 
@@ -49,6 +51,39 @@ def test_a_digest_of_another_network_is_rejected(tmp_path):
     body = {key: value for key, value in other.items() if key != "sha256"}
     other["sha256"] = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     assert not accepts(tmp_path, other)
+
+
+@pytest.mark.parametrize("change", [{"positive": 0}, {"target": "loan"}, {"labels": [True, False]}])
+def test_claims_about_another_class_or_target_are_about_another_network(change, tmp_path, capsys):
+    """Sealed again it is a document of its own, which says so; the model file has another digest."""
+    document = documents("raw")
+    document["structure"]["ends"]["link"].update(change)
+    forged = resealed(document)
+    assert forged["digest"] != documents("raw")["digest"]
+    forged["digest"] = documents("raw")["digest"]
+    body = {key: value for key, value in forged.items() if key != "sha256"}
+    forged["sha256"] = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    assert not accepts(tmp_path, forged)
+    assert "the digest of the network" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("link", "told"),
+    [
+        ({"target": "default"}, "P(default)"),
+        ({"target": "default", "positive": 0}, "P(default = False)"),
+        ({"labels": ["bad", "good"], "positive": 0, "target": "loan"}, "P(loan = bad)"),
+        ({"labels": ["bad", "good"]}, "P(y = good)"),
+        ({"labels": [0, 1]}, "P(y = 1)"),
+        ({"labels": ["a", "b) = c"], "target": "x (y"}, 'P("x (y" = "b) = c")'),
+        ({"labels": ["a", "b\nPROVED"], "target": "\u202e"}, 'P("\\u202e" = "b\\nPROVED")'),
+    ],
+)
+def test_the_checker_says_whose_probability_it_has_proved(link, told, tmp_path, capsys):
+    document = documents("raw")
+    document["structure"]["ends"]["link"].update(link)
+    assert accepts(tmp_path, resealed(document))
+    assert f"claims are about {told}: f is its log-odds" in capsys.readouterr().out.splitlines()
 
 
 def raw_texts():

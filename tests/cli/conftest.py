@@ -61,7 +61,18 @@ def loans(n: int = 400, seed: int = 0) -> Any:
     return arrow.table({**columns, "default": default, "price": (dti * 3 - np.log(income)).round(4)})
 
 
-FIT = ("--target", "default", "--increasing", "dti", "--decreasing", "income", "--drop", "id,price")
+FIT = (
+    "--target",
+    "default",
+    "--increasing",
+    "dti",
+    "--decreasing",
+    "income",
+    "--drop",
+    "id,price",
+    "--positive",
+    "yes",
+)
 
 
 @pytest.fixture(scope="session")

@@ -60,6 +60,7 @@ def test_constraints_from_toml_are_those_of_options(fitted: Path, line: Line, tm
     rules = tmp_path / "rules.toml"
     rules.write_text('increasing = ["dti"]\n[max_slope]\nage = 0.05\n[slopes]\nincome = [-0.001, 0.0]\n')
     base = ("fit", fitted / "loans.csv", "-t", "default", "--drop", "id,price", "-o", tmp_path / "m", "--json")
+    base += ("--positive", "yes")
     one = line(*base, "--constraints", rules).data
     two = line(*base, "-i", "dti", "--max-slope", "age=0.05", "--slope", "income=-0.001:0.0").data
     assert one["digest"] == two["digest"]
@@ -75,7 +76,7 @@ def test_an_ordered_category_and_missing_values_from_toml(fitted: Path, line: Li
         'increasing = ["purpose"]\n[ordered]\npurpose = ["other", "home", "car"]\n[missing]\nage = "lowest"\n'
     )
     base = ("fit", fitted / "loans.csv", "-t", "default", "--drop", "id,price", "-o", tmp_path / "m", "--json")
-    done = line(*base, "--constraints", rules)
+    done = line(*base, "--constraints", rules, "--positive", "yes")
     assert {row["feature"]: row["promise"] for row in done.data["slopes"]}["purpose"] == "increasing (ordered category)"
 
 
@@ -92,35 +93,65 @@ def test_the_positive_class_and_several_classes(fitted: Path, line: Line, tmp_pa
     assert "pass --positive LABEL" in refused.err
 
 
-def test_intervals_are_about_the_positive_class_too(fitted: Path, line: Line, tmp_path):
-    """Asked of the first class or, with both ends turned, of the second: the same network, told of the class asked."""
+def test_screen_certificate_and_every_export_speak_of_the_positive_class(fitted: Path, line: Line, tmp_path):
+    """The class that --positive names, its signs and its name, wherever a person or a program reads of them."""
     base = ("fit", fitted / "loans.csv", "--drop", "id,price", "-t", "default", "-o", tmp_path / "m")
-    of_no = line(*base, "--slope", "dti=-3:0", "-i", "income", "--positive", "no", "--json").data
-    of_yes = line(*base, "--slope", "dti=0:3", "-d", "income", "--json").data
-    assert of_no["digest"] == of_yes["digest"]
-    assert (of_no["slopes_of"], of_yes["slopes_of"]) == ("no", "yes")
-    for no, yes in zip(of_no["slopes"], of_yes["slopes"], strict=True):
-        if no["lower"] is not None:
-            assert (no["lower"], no["upper"]) == (-yes["upper"], -yes["lower"])
-    asked = {row["feature"]: (row["promise"], row["promised"]) for row in of_no["slopes"]}
-    assert asked["dti"] == ("decreasing", [-3.0, 0.0])
-    rules = tmp_path / "rules.toml"
-    rules.write_text('increasing = ["income"]\n[slopes]\ndti = [-3, 0]\n')
-    told = line(*base, "--constraints", rules, "--positive", "no").out
-    assert of_no["digest"] in told
-    assert "Promises are about P('no')." in told
-    assert "promised of P(no)" in told
-    assert "log-odds of 'no' per unit" in told
+    asked = ("--slope", "dti=-3:0", "-i", "income", "--positive", "no")
+    told = line(*base, *asked, "--json").data
+    assert (told["slopes_of"], told["slopes_about"]) == ("no", "P(default = no)")
+    slopes = {row["feature"]: (row["promise"], row["promised"], row["lower"], row["upper"]) for row in told["slopes"]}
+    assert slopes["dti"][:2] == ("decreasing", [-3.0, 0.0])
+    assert slopes["income"][0] == "increasing"
+    model = MonotonicClassifier.load(tmp_path / "m")
+    assert model.classes_.tolist() == ["no", "yes"]
+    for claim in model.certificate_:
+        assert (claim.lower, claim.upper) == slopes[claim.feature][2:]
+    said = line(*base, *asked).out
+    assert "Promises are about P(default = no)." in said
+    assert "promised of P(default = no)" in said
+    assert "log-odds of P(default = no) per unit" in said
+    certified = line("certify", tmp_path / "m", "-o", tmp_path / "c.json").out
+    assert "Claims are about P(default = no): slopes are of its log-odds." in certified
+    checked = line("check", tmp_path / "c.json", "--model", tmp_path / "m").out
+    assert "claims are about P(default = no): f is its log-odds" in checked
+    for text in (certified, checked):
+        words = {line.split()[0].strip('":'): line.split()[1] for line in text.splitlines() if len(line.split()) > 1}
+        assert (words["dti"], words["income"]) == ("decreasing", "increasing")
     audited = line("audit", tmp_path / "m", fitted / "loans.csv", "--max-evaluations", "2000", "--json").data
     ways = {row["name"]: (row["direction"], row["output"]) for row in audited["features"]}
     assert ways == {"income": (1, "no"), "dti": (-1, "no")}
-    assert "P(no)" in line("explain", tmp_path / "m", "3", "--data", fitted / "loans.csv").out
-    assert "P(yes)" in line("explain", tmp_path / "m", "3", "--data", fitted / "loans.csv", "--label", "yes").out
-    rules.write_text('[classes.no]\nincreasing = ["income"]\n[slopes]\ndti = [0, 3]\n')
+    why = ("explain", tmp_path / "m", "3", "--data", fitted / "loans.csv")
+    assert "P(default = no)" in line(*why).out
+    assert "P(default = yes)" in line(*why, "--label", "yes").out
+    assert line("report", tmp_path / "m", "-o", tmp_path / "r.html", "--no-baselines").code == 0
+    assert "Raising income never lowers P(default = no)." in (tmp_path / "r.html").read_text()
+    rules = tmp_path / "rules.toml"
+    rules.write_text('increasing = ["income"]\n[slopes]\ndti = [-3, 0]\n')
+    assert told["digest"] in line(*base, "--constraints", rules, "--positive", "no").out
+
+
+@pytest.mark.parametrize("asked", [("-i", "dti"), ("--slope", "dti=0:3")])
+def test_text_classes_have_no_order_that_everybody_knows(asked, fitted: Path, line: Line, tmp_path):
+    base = ("fit", fitted / "loans.csv", "--drop", "id,price", "-t", "default", "-o", tmp_path / "m")
+    done = line(*base, *asked)
+    assert done.code == Exit.INPUT
+    assert "the classes 'no' and 'yes'" in done.err
+    assert "'dti'" in done.err
+    assert "pass --positive no or --positive yes" in done.err
+    assert not (tmp_path / "m").exists()
+    free = line(*base, "--slope", "dti=-3:3", "--json").data  # which is the same of both
+    assert free["slopes_about"] == "P(default = yes)"
+
+
+def test_both_classes_are_not_named_at_once(fitted: Path, line: Line, tmp_path):
+    base = ("fit", fitted / "loans.csv", "--drop", "id,price", "-t", "default", "-o", tmp_path / "m")
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[classes.no]\nincreasing = ["income"]\n[classes.yes]\nincreasing = ["dti"]\n')
     refused = line(*base, "--constraints", rules)
     assert refused.code == Exit.INPUT
-    assert "what names no class is about P('yes'), and other promises here are about P('no')" in refused.err
-    assert "--positive no" in refused.err
+    assert "all constraints of two classes name the same one; got 'no' for 'income'" in refused.err
+    rules.write_text('[classes.no]\nincreasing = ["income"]\n')
+    assert line(*base, "--constraints", rules, "--json").data["slopes_about"] == "P(default = no)"
 
 
 def test_regression_split_weight_members_and_threads(fitted: Path, line: Line, tmp_path):

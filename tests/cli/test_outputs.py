@@ -98,7 +98,7 @@ def test_a_pipe_that_ends_early_is_no_answer(fitted: Path):
 def test_letters_that_a_terminal_does_not_have(fitted: Path, tmp_path):
     text = (fitted / "loans.csv").read_text().replace("income", "income_€", 1)
     (tmp_path / "t.csv").write_text(text, encoding="utf-8")
-    words = "monolip fit t.csv -t default -i dti --drop id,price --members 1"
+    words = "monolip fit t.csv -t default -i dti --positive yes --drop id,price --members 1"
     done = run_shell(words, tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert "income_\\u20ac" in done.stdout

@@ -56,7 +56,7 @@ def test_one_file_is_explained_and_reported(bank: Path, line: Line, tmp_path: Pa
 
 def test_one_file_is_audited(bank: Path, line: Line, tmp_path: Path) -> None:
     model, file = bank / "m.safetensors", bank / "loans" / "year=2025" / "town=12" / "p.parquet"
-    words = ("--increasing", "dti", "--max-rows", "20", "--max-evaluations", "2000", "--json")
+    words = ("--increasing", "dti", "--positive", "yes", "--max-rows", "20", "--max-evaluations", "2000", "--json")
     said = line("audit", model, file, *words)
     assert said.code in (Exit.OK, Exit.FOUND)
     assert said.data["rows"] == 20

@@ -101,7 +101,7 @@ def test_a_file_that_is_large_is_a_stream_and_a_small_one_is_not(folder: Path, l
 def test_options_of_a_table_work_or_are_refused(folder: Path, line: Line, tmp_path):
     rules = tmp_path / "rules.toml"
     rules.write_text('increasing = ["purpose"]\n[ordered]\npurpose = ["other", "home", "car"]\n')
-    words = ("-t", "default", "--drop", "id", "--weight", "price", "-o", tmp_path / "m", "--json")
+    words = ("-t", "default", "--drop", "id", "--weight", "price", "-o", tmp_path / "m", "--json", "--positive", "no")
     refused = line("fit", folder, *words, "--constraints", rules)
     assert "sample weights are at least 0" in refused.err  # some prices are below it
     assert "p.parquet" in refused.err

@@ -61,10 +61,10 @@ def test_certify_and_check(fitted: Path, line: Line, tmp_path, model):
     assert checked.code == 0
     assert checked.out.startswith("PROVED: real+ordered")
     assert "it is about" in checked.out
-    assert "Claims are about the log-odds of 'yes', so about P('yes')" in checked.out
+    assert "claims are about P(default = yes): f is its log-odds" in checked.out
     whole = line("certify", fitted / "model.safetensors", "--fixed-point", "-o", path)
     assert "fixed-point" in whole.out
-    assert "so about P('yes'); of P('no') each holds the other way round." in whole.out
+    assert "Claims are about P(default = yes): slopes are of its log-odds." in whole.out
     assert line("check", path).code == 0
 
 
@@ -72,7 +72,7 @@ def test_tables_say_what_was_promised_and_what_is_certified(fitted: Path, line: 
     rows, out = fitted / "loans.csv", tmp_path / "m.safetensors"
     told = line("fit", rows, *FIT, "--max-slope", "age=0.5", "-o", out).out.splitlines()
     head = next(text.split() for text in told if text.startswith("feature "))
-    assert head[:6] == ["feature", "promised", "of", "P(yes)", "certified", "slope,"]
+    assert head[:8] == ["feature", "promised", "of", "P(default", "=", "yes)", "certified", "slope,"]
     assert any(text.split()[:4] == ["age", "bounded", "[-0.5,", "0.5]"] for text in told)
     claimed = line("certify", out, "-o", tmp_path / "c.json").out
     assert claimed.splitlines()[3].split() == ["feature", "certified", "certified", "slope", "missing"]
@@ -162,7 +162,7 @@ def test_explain(fitted: Path, line: Line, model):
         *words, "--reference", "8", "--set", "dti=9", "--set", "purpose=car", "--label", "no", "--reach", "0.3"
     )
     assert other.code == 0
-    assert "P(no)" in other.out
+    assert "P(default = no)" in other.out
     for wrong in (
         ["--reference", "x"],
         ["--reference", "²"],
@@ -210,7 +210,7 @@ def test_a_report_speaks_of_the_class_that_was_asked_for(fitted: Path, line: Lin
     words = ("report", fitted / "model.safetensors", "-o", tmp_path / "r.html")
     assert line(*words, "--positive", "no").code == 0
     page = (tmp_path / "r.html").read_text()
-    assert "Raising dti never raises P(no)." in page
+    assert "Raising dti never raises P(default = no)." in page
     assert "Decide no above" in page
     assert line(*words, "--positive", "maybe").code == Exit.INPUT
 

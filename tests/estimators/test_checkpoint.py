@@ -53,7 +53,7 @@ def test_whatever_was_kept_the_model_is_the_same(kept, done: Path, tmp_path):
 def test_a_classifier_keeps_its_calibration_and_history(tmp_path):
     def once():
         model = MonotonicClassifier(n_estimators=4, random_state=1).fit(X, Y > 0)
-        return model.frozen_.digest, model.calibration_, [entry["holdout_loss"] for entry in model.history_]
+        return model.frozen_.digest, model.calibration_, [entry["validation_loss"] for entry in model.history_]
 
     expected = once()
     for _ in range(2):

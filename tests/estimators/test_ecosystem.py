@@ -23,6 +23,7 @@ from monolip.estimators import MonotonicClassifier, MonotonicRegressor
 from .tables import QUICK, credit
 
 CST = {"income": 1, "debt": -1}
+GOOD = {feature: {"good": sign} for feature, sign in CST.items()}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def data():
 def models(data):
     X, y = data
     regressor = MonotonicRegressor(monotonic_cst=CST, **QUICK).fit(X, y)
-    two = MonotonicClassifier(monotonic_cst=CST, **QUICK).fit(X, np.where(y > 10, "good", "bad"))
+    two = MonotonicClassifier(monotonic_cst=GOOD, **QUICK).fit(X, np.where(y > 10, "good", "bad"))
     three = MonotonicClassifier(monotonic_cst={"income": {2: 1}}, **QUICK).fit(X, np.digitize(y, [9.5, 10.5]))
     return {"regressor": regressor, "two": two, "three": three}
 

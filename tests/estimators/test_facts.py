@@ -11,7 +11,7 @@ import pytest
 
 from monolip.errors import FrozenFileError, InputError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor
-from monolip.estimators._facts import Facts, staying_members, told_members
+from monolip.estimators._facts import Facts, count_members
 from monolip.estimators._saving import ENTRY, _seal, read_entry
 from monolip.estimators.calibration import measure_calibration
 from monolip.frozen import FrozenNetwork
@@ -43,20 +43,17 @@ def test_a_loaded_model_has_its_history_and_its_calibration(classifier, tmp_path
 
 
 def test_members_that_a_model_has_not_are_not_counted():
-    """Two joined, were cut short on the way and left out; then all stayed at their starts."""
-    trained = [{"member": m, "n_steps": 50, "slope_rate": 0.16} for m in range(4)] + [{"stream_rows": 7}]
-    assert told_members(trained) == 4
-    assert staying_members(trained, 4, 8) == []
-    history = trained + staying_members(trained, 2, 8)
-    assert told_members(history) == 2
-    assert staying_members(history, 2, 8) == []
-    assert [entry["member"] for entry in staying_members(history, 3, 8)] == [2]
+    """Members of a kind that was left out have rows too; those of a stream have no member."""
+    rows = [{"member": m, "stage": k, "chosen": m != 2 and k == 1} for m in range(4) for k in range(3)]
+    assert count_members([*rows, {**rows[1], "refit": True}, {"stream_rows": 7, "validation_loss": 0.5}]) == 3
+    assert count_members([]) == 0
 
 
 def test_numbers_that_json_cannot_hold_become_none():
-    facts = Facts([{"holdout_loss": [np.float64(1.5), np.nan, None], "seconds": np.float32(0.5)}], np.int64(3))
-    text = json.dumps(facts.written(), allow_nan=False)
-    assert Facts.read(json.loads(text), (), "f").history == [{"holdout_loss": [1.5, None, None], "seconds": 0.5}]
+    row = {"stream_rows": np.int64(7), "validation_loss": np.nan}
+    text = json.dumps(Facts([row, {**row, "validation_loss": np.float32(0.5)}], np.int64(3)).written(), allow_nan=False)
+    losses = [row["validation_loss"] for row in Facts.read(json.loads(text), (), "f").history]
+    assert losses == [None, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +64,7 @@ def test_numbers_that_json_cannot_hold_become_none():
         lambda f: {**f, "history": {}},
         lambda f: {**f, "history": [1]},
         lambda f: {**f, "history": [{"loss": [[1.0]]}]},
-        lambda f: {**f, "history": [{}] * 10_001},
+        lambda f: {**f, "history": f["history"] * 10_001},
         lambda f: {**f, "n_iter": "many"},
         lambda f: {**f, "n_iter": -1},
         lambda f: {**f, "capped": ["nobody"]},
@@ -79,7 +76,9 @@ def test_numbers_that_json_cannot_hold_become_none():
     ],
 )
 def test_malformed_facts_are_refused(change):
-    good = Facts([{"seconds": 1.0}], 2, ("age",), measure_calibration([[0.5, 0.5]], np.array([0]))).written()
+    good = Facts(
+        [{"stream_rows": 7, "validation_loss": 1.0}], 2, ("age",), measure_calibration([[0.5, 0.5]], np.array([0]))
+    ).written()
     names = ("age", "income")
     assert Facts.read(good, names, "file").n_iter == 2
     with pytest.raises(FrozenFileError, match=r"^file has malformed facts of its fit .*; get an undamaged copy\.$"):
@@ -137,13 +136,13 @@ def test_a_warm_start_refuses_other_rows(data, estimator):
     order[[0, 1]] = 1, 0
     with pytest.raises(InputError, match="got a different X"):
         model.fit(X.iloc[order].reset_index(drop=True), y)
-    assert len(model.fit(X.copy(), y)._fitted.arrays) == 3
+    assert len(model.fit(X.copy(), y)._fitted.networks) == 3
 
 
 def test_a_warm_start_knows_rows_by_their_values_not_their_container(rng):
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
     model = MonotonicRegressor(warm_start=True, **QUICK).fit(X, y).set_params(n_estimators=3)
-    assert len(model.fit(np.asfortranarray(X), y)._fitted.arrays) == 3
+    assert len(model.fit(np.asfortranarray(X), y)._fitted.networks) == 3
     with pytest.raises(InputError, match="different y"):
         model.set_params(n_estimators=4).fit(X, y, offset=rng.normal(size=60))
     frame = pd.DataFrame(X, columns=["x0", "x1"])
@@ -157,7 +156,9 @@ def test_a_classifier_measures_its_calibration_on_rows_it_held_out(n_classes):
     codes = np.digitize(y, [9.5, 10.5]) if n_classes == 3 else (y > 10).astype(int)
     model = MonotonicClassifier(random_state=0, n_estimators=4).fit(X, codes)
     inside = model.calibration_
-    assert sum(rows for _, _, rows in inside.bins) == 4 * 75  # each of four members held out an eighth
+    validated = {row["member"] for row in model.history_ if row["validation_loss"] is not None}
+    used = validated & {row["member"] for row in model.history_ if row["chosen"]}
+    assert sum(rows for _, _, rows in inside.bins) == len(used) * 75  # each of them on an eighth of the rows
     fresh, z = credit(4000, 1)
     new = model.calibration(fresh, np.digitize(z, [9.5, 10.5]) if n_classes == 3 else (z > 10).astype(int))
     assert abs(inside.log_loss - new.log_loss) < 0.12  # 300 rows say this much about 4000

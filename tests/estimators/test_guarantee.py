@@ -12,6 +12,7 @@ from monolip.estimators import MonotonicClassifier, MonotonicRegressor
 from .tables import QUICK, credit, one_ulp_up
 
 CST = {"income": 1, "debt": -1, "age": 1, "grade": 1}
+GOOD = {feature: {"good": sign} for feature, sign in CST.items()}
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def regressor():
 @pytest.fixture(scope="module")
 def classifier():
     X, y = credit()
-    return MonotonicClassifier(monotonic_cst=CST, **QUICK).fit(X, np.where(y > 10, "good", "bad"))
+    return MonotonicClassifier(monotonic_cst=GOOD, **QUICK).fit(X, np.where(y > 10, "good", "bad"))
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +166,7 @@ def test_the_table_names_promise_scale_and_probability(regressor, classifier, th
         "grade": "increasing (ordered category)",
         "city": "free (category)",
     }
-    assert "slope, log-odds of 'good' per unit" in str(classifier.slopes_)
+    assert "slope, log-odds of P(y = good) per unit" in str(classifier.slopes_)
     slopes = classifier.slopes_
     assert "|dP/dx| at most" in str(slopes)
     row = next(row for row in slopes if row.feature == "income")
@@ -182,31 +183,33 @@ def test_the_table_names_promise_scale_and_probability(regressor, classifier, th
 def test_a_direction_of_two_classes_may_be_given_by_class():
     X, y = credit()
     labels = np.where(y > 10, "good", "bad")
-    by_class = MonotonicClassifier(monotonic_cst={"income": {"bad": -1}, "debt": {"good": -1}}, **QUICK).fit(X, labels)
-    plain = MonotonicClassifier(monotonic_cst={"income": 1, "debt": -1}, **QUICK).fit(X, labels)
-    assert np.array_equal(by_class.decision_function(X), plain.decision_function(X))
+    named = MonotonicClassifier(monotonic_cst={"income": {"good": 1}, "debt": {"good": -1}}, **QUICK).fit(X, labels)
+    plain = MonotonicClassifier(monotonic_cst={"income": 1, "debt": -1}, **QUICK).fit(X, y > 10)
+    assert np.array_equal(named.decision_function(X), plain.decision_function(X))
     rising = MonotonicClassifier(monotonic_cst={"debt": {"bad": 1}}, **QUICK).fit(X, labels)
     p = [rising.predict_proba(Z)[:, rising.classes_.tolist().index("bad")] for Z in (X, one_ulp_up(X, "debt"))]
     assert (p[1] >= p[0]).all()
-    table = rising.slopes_  # about the class that was named, not the one whose log-odds f is
+    table = rising.slopes_  # about the class that was named, as the certificate is
     assert [row.promise for row in table if row.feature == "debt"] == ["increasing"]
     assert table.label == "bad"
-    assert table.cells[0][1:3] == ["promised of P(bad)", "certified slope, log-odds of 'bad' per unit"]
+    assert table.cells[0][1:3] == ["promised of P(y = bad)", "certified slope, log-odds of P(y = bad) per unit"]
     own = {claim.feature: claim for claim in rising.certificate_}["debt"]
-    assert table["debt"] == (-own.upper, -own.lower)
+    assert own.promise == "increasing"
+    assert table["debt"] == (own.lower, own.upper)
 
 
 def test_an_interval_of_two_classes_may_be_given_by_class():
     X, y = credit()
     labels = np.where(y > 10, "good", "bad")
     of_bad = MonotonicClassifier(slopes={"debt": {"bad": (0, 1e-3)}, "age": (-0.1, 0.1)}, **QUICK).fit(X, labels)
-    of_good = MonotonicClassifier(slopes={"debt": (-1e-3, 0), "age": (-0.1, 0.1)}, **QUICK).fit(X, labels)
-    named = MonotonicClassifier(slopes={"debt": {"good": (-1e-3, 0)}, "age": (-0.1, 0.1)}, **QUICK).fit(X, labels)
-    assert of_bad.frozen_.digest == of_good.frozen_.digest == named.frozen_.digest
-    assert [m.slopes_.label for m in (of_bad, of_good, named)] == ["bad", "good", "good"]
+    of_good = MonotonicClassifier(slopes={"debt": {"good": (-1e-3, 0)}, "age": (-0.1, 0.1)}, **QUICK).fit(X, labels)
+    of_none = MonotonicClassifier(slopes={"age": (-0.1, 0.1)}, **QUICK).fit(X, labels)  # the same of both
+    assert [m.slopes_.label for m in (of_bad, of_good, of_none)] == ["bad", "good", "good"]
     row = next(row for row in of_bad.slopes_ if row.feature == "debt")
     assert (row.promise, row.promised) == ("increasing", (0.0, 1e-3))
     assert 0 <= row.lower <= row.upper <= 1e-3
+    row = next(row for row in of_good.slopes_ if row.feature == "debt")
+    assert (row.promise, row.promised) == ("decreasing", (-1e-3, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -216,18 +219,18 @@ def test_an_interval_of_two_classes_may_be_given_by_class():
             {"monotonic_cst": {"income": {"bad": -1}}, "slopes": {"debt": (0, 1)}},
             "got (0, 1) for 'debt' in slopes",
         ),
-        ({"monotonic_cst": {"income": {"bad": -1}, "debt": 1}}, "got 1 for 'debt' in monotonic_cst; name a class"),
+        ({"monotonic_cst": {"income": {"bad": -1}, "debt": 1}}, "got 1 for 'debt' in monotonic_cst, without a class"),
         ({"monotonic_cst": {"income": 1}, "slopes": {"debt": {"bad": (0, 1)}}}, "got 1 for 'income' in monotonic_cst"),
         (
             {"slopes": {"debt": {"bad": (0, 1), "good": (-1, 0)}}},
-            "their negatives; got ['bad', 'good']",
+            "name the same one; got 'bad' and 'good' for 'debt' in slopes",
         ),
         ({"slopes": {"debt": {"poor": (0, 1)}}}, "one of the classes ['bad', 'good']"),
         ({"slopes": {"debt": {"bad": (1, 0)}}}, "finite and not empty; got (1, 0) for 'debt'"),
         ({"slopes": {"debt": {"bad": 1}}}, "is a pair (lower, upper); got 1"),
         (
             {"slopes": {"debt": {"bad": (0, 1)}}, "monotonic_cst": {"debt": {"bad": -1}}},
-            "got (-1.0, 0.0) and direction +1 of P('good')",
+            "got (0.0, 1.0) and direction -1 of P(bad)",
         ),
     ],
 )
@@ -254,7 +257,7 @@ def test_a_slope_interval_is_called_bounded_and_tables_are_their_own_repr(classi
     html = classifier.slopes_._repr_html_()
     assert html.startswith("<table><tr><th>feature</th>")
     assert html.count("<tr>") == html.count("</tr>") == 6
-    assert "log-odds of &#x27;good&#x27; per unit" in html
+    assert "log-odds of P(y = good) per unit" in html
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e9])

@@ -13,8 +13,9 @@ from monolip.engine import problem as engine_problem
 from monolip.engine.problem import Problem
 from monolip.engine.row_source import RowSource
 from monolip.errors import InputError
-from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _sampling
-from monolip.estimators import _preparing as preparing
+from monolip.estimators import FitOptions, MonotonicClassifier, MonotonicRegressor, _sampling
+from monolip.estimators import fit as procedure
+from monolip.estimators import inputs as preparing
 from monolip.estimators._categories import MANY, out_of_fold
 from monolip.estimators._far_values import training_reach
 from monolip.estimators._model_rows import ModelRows
@@ -95,10 +96,11 @@ def test_packed_values_are_those_of_the_input_transform(monkeypatch, cache, cell
         made.append((parts, preparing.make_problem(*parts)))
         return made[-1][1]
 
-    monkeypatch.setattr("monolip.estimators._fitting.make_problem", watched)
+    monkeypatch.setattr(procedure, "make_problem", watched)
     X, y, _ = mixed()
     model = MonotonicRegressor(**QUICK).fit(X, y)
-    (inputs, table, *_), problem = made[0]
+    (merged, _, table, *_), problem = made[0]
+    inputs = merged.inputs
     whole = inputs.evaluate([c.values if c.is_numeric else c.labels for c in table.columns]).astype(np.float32)
     group = int(inputs.starts[2]) + MANY  # the target mean, out of fold in training
     places = problem.places(np.arange(len(X)))
@@ -157,14 +159,16 @@ def test_a_random_part_of_many_rows_is_the_same_without_a_copy(monkeypatch):
 
 @pytest.mark.parametrize(("n", "d", "constant"), [(100_000, 10, 8), (8000, 120, 16), (3000, 400, 16)])
 def test_a_fit_needs_no_more_than_twice_the_table(n, d, constant):
-    """constant: MB that do not grow with the table: the start looks at 2^21 cells at most, and makes a Gram matrix."""
+    """With members of one kind. constant: MB that do not grow with the table: the additive model looks at 2^21 cells at
+    most, and makes a Gram matrix."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
     y = np.exp(X[:, 0] / 2) + X[:, 1] * X[:, 2]
-    MonotonicRegressor(**QUICK).fit(X[:200], y[:200])  # what is loaded once is no memory of this fit
+    settings = {**QUICK, "fit_options": FitOptions(bin_kinds=(None,), n_bins=8)}
+    MonotonicRegressor(**settings).fit(X[:200], y[:200])  # what is loaded once is no memory of this fit
     tracemalloc.start()
     try:
-        MonotonicRegressor(**{**QUICK, "max_iter": 1}).fit(X, y)
+        MonotonicRegressor(**{**settings, "max_iter": 1}).fit(X, y)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -1,45 +1,14 @@
-"""The parts of a fit by themselves: folds, ladder, calibration, encodings, boxes."""
+"""The parts of a fit by themselves: calibrations and encodings."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from monolip.estimators._calibration import calibrate
 from monolip.estimators._categories import encode
-from monolip.estimators._climber import deal_folds
 from monolip.estimators._column_facts import spread
-from monolip.estimators._fitting import _rungs
 from monolip.estimators._tables import RawColumn
-
-
-def test_folds_are_equal_and_hold_an_equal_share_of_every_class(rng):
-    classes = rng.choice([0, 1, 2], 800, p=[0.9, 0.09, 0.01])
-    folds = deal_folds(800, 8, rng, classes)
-    assert np.bincount(folds).tolist() == [100] * 8
-    for k in range(3):
-        share = np.bincount(folds[classes == k], minlength=8)
-        assert share.max() - share.min() <= 1
-
-
-@pytest.mark.parametrize(
-    ("n", "batch", "max_iter", "expected"),
-    [
-        (300, 64, None, (50, 100, 200, 400, 800, 1600)),
-        (50_000, 128, None, tuple(50 * 2**k for k in range(8))),
-        (300, 64, 1, (5,)),
-        (640, 64, 20, (50, 150)),
-        (640, 64, 1000, (50, 100, 200, 400, 800, 1600, 3200, 3650)),
-    ],
-)
-def test_the_path_grows_with_rows_and_ends_at_max_iter(n, batch, max_iter, expected):
-    rungs, unearned = _rungs(n, batch, max_iter)
-    assert tuple(rung.steps for rung in rungs[: len(rungs) - unearned]) == expected
-    assert unearned == (2 if max_iter is None and n < 5000 else 0)
-    assert max_iter is None or sum(expected) == -(-max_iter * n // batch)
-    assert all(later.decay <= rung.decay for rung, later in pairwise(rungs))
 
 
 @pytest.mark.parametrize("style", ["quantile", "clipped"])

@@ -6,21 +6,19 @@ import contextlib
 import io
 import re
 import sys
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from monolip.engine._compile import _dispatcher
-from monolip.engine.training import Progress as Standing
 from monolip.estimators import MonotonicRegressor, _progress
 from monolip.estimators._progress import Display
 
 from .streams import numbers, shrink, write
 
 SINCE = r"(\d+\.\d s|\d{1,3} ms)"
-ENDS = rf"steps(, all rows)?(: hold-out loss [\d.e-]+)?, after {SINCE}$"
+LOSS = r"(validation|training) loss \S+( \(best \S+\))?"
+ENDS = rf"(additive model|stage \d+( again with all rows)?)(: {LOSS})?, after {SINCE}$"
 
 
 class Log(io.StringIO):
@@ -59,48 +57,43 @@ def fit(**more):
 
 def test_lines_are_plain_and_say_what_was_done(monkeypatch):
     log = listen(monkeypatch)
-    fit()
+    model = fit()
     lines = log.seen.splitlines()
-    assert lines
+    assert len(lines) == len(model.history_)
     assert all(line.startswith("member ") and re.search(ENDS, line) for line in lines), lines
-    assert any("hold-out loss" in line for line in lines)
+    assert any("validation loss" in line for line in lines)
 
 
-def test_a_line_is_in_the_log_when_its_training_is_done(monkeypatch):
-    log, original, seen = listen(monkeypatch), Display.update, []
+def test_a_line_is_in_the_log_as_soon_as_its_stage_is_done(monkeypatch):
+    log, original, seen = listen(monkeypatch), Display.row, []
 
-    def watched(self, job, standing):
-        original(self, job, standing)
-        if standing.step == standing.n_steps:
-            seen.append((self.course.words_of_one(job), log.seen.splitlines()[-1]))
+    def watched(self, row):
+        original(self, row)
+        seen.append((f"member {row['member'] + 1}, ", log.seen.splitlines()[-1]))
 
-    monkeypatch.setattr(Display, "update", watched)
+    monkeypatch.setattr(Display, "row", watched)
     fit()
     assert len(seen) > 4
     assert all(line.startswith(words) for words, line in seen)
 
 
-def test_a_long_training_is_told_of_on_its_way_and_where_it_ended(monkeypatch):
-    log = listen(monkeypatch)
-    monkeypatch.setattr(_progress, "PAUSE_SECONDS", 0.0)
-    options, layout = SimpleNamespace(seed=0, n_steps=500), SimpleNamespace(most_bins=8)
-    job: Any = SimpleNamespace(
-        member=0,
-        options=options,
-        holdout=1,
-        problem=SimpleNamespace(layout=layout),
-        together=(0,),
-        rung=0,
-        n_features=None,
-    )
-    with Display(1) as display:
-        display.update(job, Standing(100, 500, 1.0, 0.5, 0.25))
-        assert re.fullmatch(rf"member 0, 8 bins, 500 steps: step 100, hold-out loss 0.25, after {SINCE}\n", log.seen)
-        monkeypatch.setattr(_progress, "PAUSE_SECONDS", 60.0)
-        display.update(job, Standing(200, 500, 2.0, 0.5, 0.125))  # the last one: it ends before all steps are made
-        assert log.seen.count("\n") == 1
-    last = rf"\nmember 0, 8 bins, 500 steps: ended at step 200, hold-out loss 0.125, after {SINCE}\n$"
-    assert re.search(last, log.seen)
+def test_a_bar_on_a_terminal_is_about_all_members_of_a_stage(monkeypatch):
+    monkeypatch.setattr(_progress, "PATIENCE_SECONDS", 0.0)
+    drawn = []
+    monkeypatch.setattr(Display, "_bar", lambda self, *given: drawn.append(given))
+    listen(monkeypatch, terminal=True)
+    MonotonicRegressor(random_state=0, max_iter=20).fit(np.linspace(-1, 1, 300)[:, None], np.linspace(-1, 1, 300) ** 2)
+    assert {words.split(",")[0] for words, *_ in drawn} >= {"stage 1"}
+    assert all(re.fullmatch(r"stage \d+, \d+ members?", words) for words, *_ in drawn)
+    assert all(0 <= done <= of for _, done, of, _ in drawn)
+    assert any(done == of for _, done, of, _ in drawn)
+
+
+def test_nothing_is_drawn_of_a_quick_fit_nor_where_there_is_no_terminal(monkeypatch):
+    for terminal in (True, False):
+        log = listen(monkeypatch, terminal=terminal)
+        MonotonicRegressor(random_state=0, max_iter=2).fit(np.linspace(-1, 1, 30)[:, None], np.linspace(-1, 1, 30))
+        assert log.getvalue() == ""
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -115,8 +108,8 @@ def test_a_stream_names_its_units(kept, tmp_path, monkeypatch):
     for line in (
         rf"fit_stream: reading all rows once, batch \d+ of \d+, after {SINCE}",
         rf"fit_stream: fitting a sample of [\d,]+ rows, after {SINCE}",
-        rf"member 0, .* steps: hold-out loss [\d.]+, after {SINCE}",
-        rf"fit_stream: training on all rows, buffer \d+ of at most \d+, hold-out loss [\d.]+, after {SINCE}",
+        rf"member 1, stage 1: validation loss [\d.]+ \(best [\d.]+\), after {SINCE}",
+        rf"fit_stream: training on all rows, buffer \d+ of at most \d+, validation loss [\d.]+, after {SINCE}",
     ):
         assert re.search(f"^{line}$", log.seen, re.MULTILINE), line
 
@@ -125,10 +118,13 @@ def test_a_terminal_shows_a_stream_as_it_shows_a_fit(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     shrink(monkeypatch)
     monkeypatch.setattr(_progress, "PATIENCE_SECONDS", 0.0)
-    folder, log = write(tmp_path / "d", numbers(4000)), listen(monkeypatch, terminal=True)
+    folder, drawn, original = write(tmp_path / "d", numbers(4000)), [], Display._bar
+    monkeypatch.setattr(Display, "_bar", lambda self, *given: drawn.append(given[0]) or original(self, *given))
+    log = listen(monkeypatch, terminal=True)
     MonotonicRegressor(hidden_layer_sizes=(8,), random_state=0, max_iter=2).fit_stream(folder, "y")
-    for words in ("reading all rows once", "member 0, ", "training on all rows"):
-        assert words in log.seen
+    for words in ("reading all rows once", "stage 1, 2 members", "training on all rows"):
+        assert words in drawn
+    assert "training on all rows" in log.seen
 
 
 def test_a_fit_needs_nobody_who_reads_its_progress(monkeypatch):

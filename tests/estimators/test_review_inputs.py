@@ -211,8 +211,8 @@ NONSENSE = {
     "n_bins": ("x", -1, 2.7, None),
     "max_iter": ("x", True, [1], float("nan")),
     "max_time": ("x", -1, float("nan")),
-    "hidden_layer_sizes": ("32", ("a",), (32.5,), None, {"a": 1}),
-    "validation_fraction": ("x", None, float("nan")),
+    "hidden_layer_sizes": ("32", ("a",), (32.5,), {"a": 1}),
+    "validation_fraction": ("x", 0.0, float("nan")),
     "early_stopping": ("yes", None, 2),
 }
 

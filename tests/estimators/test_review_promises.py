@@ -117,13 +117,13 @@ def test_a_warm_start_refuses_another_target():
     model = MonotonicRegressor(warm_start=True, max_slope=2.0, **QUICK).fit(z[:, None], y)
     with pytest.raises(InputError, match="different y"):
         model.set_params(n_estimators=4).fit(z[:, None], 100 * y)
-    assert len(model.fit(z[:, None], y)._fitted.arrays) == 4
+    assert len(model.fit(z[:, None], y)._fitted.networks) == 4
     classes = MonotonicClassifier(warm_start=True, **QUICK).fit(z[:, None], y > 0)
     with pytest.raises(InputError, match="different y"):
         classes.set_params(n_estimators=4).fit(z[:, None], np.where(y > 0, "a", "b"))
     with pytest.raises(InputError, match="different y"):
         classes.set_params(class_weight={True: 9, False: 1}).fit(z[:, None], y > 0)
-    assert len(classes.set_params(class_weight=None).fit(z[:, None], y > 0)._fitted.arrays) == 4
+    assert len(classes.set_params(class_weight=None).fit(z[:, None], y > 0)._fitted.networks) == 4
 
 
 def test_a_refit_that_fails_leaves_the_classes():

@@ -66,7 +66,7 @@ def test_options_are_equal_after_load_and_pickle(kind, options, tmp_path):
         ({"slope_rate": 1e300}, "slope_rate"),
         ({"slope_rate": -0.1}, "slope_rate"),
         ({"ridge_strengths": [1.0] * 10_000}, "ridge_strengths"),
-        ({"hidden_layer_sizes": []}, "hidden_layer_sizes"),
+        ({"hidden_layer_sizes": [0]}, "hidden_layer_sizes"),
         ({"hidden_layer_sizes": {"a": 1}}, "hidden_layer_sizes"),
         ({"validation_fraction": 0.0}, "validation_fraction"),
     ],

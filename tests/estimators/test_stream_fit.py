@@ -67,7 +67,7 @@ def test_a_stream_improves_the_fit_of_its_sample_and_keeps_the_promise(monkeypat
     monkeypatch.setattr(_schedule, "BATCH_ROWS", 1024)
     monkeypatch.setattr(_plan, "VISITS", 2**18)
     fitted = model(hidden_layer_sizes=(16, 16)).fit_stream(write(tmp_path, numbers(30_000), group_rows=5000), "y")
-    losses = [entry["holdout_loss"] for entry in fitted.history_ if "stream_rows" in entry]
+    losses = [entry["validation_loss"] for entry in fitted.history_ if "stream_rows" in entry]
     assert min(losses[1:]) < losses[0]
     assert fitted.slopes_["a"][0] >= 0
     assert fitted.certificate_.check()
@@ -251,7 +251,7 @@ def test_time_and_ctrl_c_end_a_fit_with_the_best_model_so_far(big, monkeypatch, 
     shrink(monkeypatch)
     fitted = model(max_time=1e-3, verbose=1).fit_stream(big, "y")
     assert fitted.certificate_.check()
-    assert "fit_stream: max_time=0.001 cut training short; with more time the" in capsys.readouterr().err
+    assert "fit_stream: max_time=0.001 ended training early; with more time the" in capsys.readouterr().err
     original = _buffers.Buffers._made
 
     def interrupted(self, start):

@@ -28,7 +28,7 @@ def table() -> pd.DataFrame:
 
 @cache
 def estimator(kind: str):
-    """ "numbers", "strings", "logit", "softmax" or "log"."""
+    """ "numbers", "strings", "logit", "first" (of two classes the first is named), "softmax" or "log"."""
     X = table()
     y = np.log1p(X.a) + 0.2 * X.b.fillna(0.0) + (X.city == "x") + 0.1 * X.g
     numeric = X[["a", "b", "g"]]
@@ -42,6 +42,9 @@ def estimator(kind: str):
         return MonotonicRegressor(loss="poisson", monotonic_cst={"a": 1}, **common).fit(numeric, np.round(np.exp(y)))
     if kind == "logit":
         return MonotonicClassifier(monotonic_cst={"a": 1, "b": -1}, **common).fit(numeric, y > y.median())
+    if kind == "first":
+        labels = pd.Series(np.where(y > y.median(), "bad", "good"), name="loan")
+        return MonotonicClassifier(monotonic_cst={"a": {"bad": 1}, "b": {"bad": -1}}, **common).fit(numeric, labels)
     return MonotonicClassifier(monotonic_cst={"a": {2: 1}}, **common).fit(numeric, np.digitize(y, [1.5, 2.2]))
 
 

@@ -33,6 +33,8 @@ CASES = [
     ("float64", "softmax", {}),
     ("float64", "log", {}),
     ("float32", "logit", {}),
+    ("float64", "first", {}),
+    ("fixed-point", "first", {}),
     ("float32", "identity", {"fused": True}),
     ("fixed-point", "softmax", {}),
     ("fixed-point", "log", {"preset": "narrow"}),

@@ -40,7 +40,7 @@ def test_documents_give_the_bits_and_come_back_as_the_same_network(tmp_path, nam
     assert from_json(path) == network_for(network, arithmetic, input_ranges=RANGES)
 
 
-@pytest.mark.parametrize("kind", ["strings", "numbers", "logit"])
+@pytest.mark.parametrize("kind", ["strings", "numbers", "logit", "first"])
 def test_estimators_with_transforms_and_categories(tmp_path, kind):
     for arithmetic in ("float64", "fixed-point"):
         report = to_json(estimator(kind), tmp_path / "f.json", arithmetic=arithmetic, rows=12)

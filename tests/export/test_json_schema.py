@@ -21,7 +21,8 @@ jsonschema = pytest.importorskip("jsonschema")
 SCHEMA = json.loads(files("monolip.export").joinpath("monolip.schema.json").read_text())
 FLOATS = {name: (lambda name=name: frozen()[name]) for name in frozen() if name != "householder"}
 FLOATS |= {
-    kind: (lambda kind=kind: estimator(kind).frozen_) for kind in ("strings", "numbers", "logit", "softmax", "log")
+    kind: (lambda kind=kind: estimator(kind).frozen_)
+    for kind in ("strings", "numbers", "logit", "first", "softmax", "log")
 }
 WHOLE = ("strings", "logit", "softmax", "log")
 

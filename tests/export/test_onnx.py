@@ -59,7 +59,7 @@ def test_every_network_keeps_its_bits_or_is_refused_with_a_reason(tmp_path, name
     onnx.checker.check_model(onnx.load(path), full_check=True)
 
 
-@pytest.mark.parametrize("kind", ["numbers", "strings", "logit", "softmax", "log"])
+@pytest.mark.parametrize("kind", ["numbers", "strings", "logit", "first", "softmax", "log"])
 @pytest.mark.parametrize(("arithmetic", "in_order"), FORMS)
 def test_estimators_with_transforms_categories_and_missing_values(tmp_path, kind, arithmetic, in_order):
     path = tmp_path / "f.onnx"
@@ -78,7 +78,7 @@ def test_the_files_hold_no_sort_and_no_function_that_is_not_monotone(tmp_path):
         assert not used & {"TopK", "Sigmoid", "Softmax", "Exp", "Pow", "Tanh", "Erf"}
 
 
-@pytest.mark.parametrize("kind", ["numbers", "logit", "softmax", "log"])
+@pytest.mark.parametrize("kind", ["numbers", "logit", "first", "softmax", "log"])
 def test_fixed_point_predictions_are_those_of_the_library_bit_for_bit_in_any_batch(kind):
     model = estimator(kind)
     X = numbers_of(["a", "b", "g"])

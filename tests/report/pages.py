@@ -21,7 +21,7 @@ from ..raw_networks import plain_network
 
 __all__ = ["KINDS", "TABLES", "answers", "credit_page", "hostile_page", "island", "network_of", "page"]
 
-KINDS = ("numbers", "strings", "logit", "softmax", "log")
+KINDS = ("numbers", "strings", "logit", "first", "softmax", "log")
 TABLES = ("table", "table logit")
 SAVE = {"check": False, "radius_rows": 6, "folds": 2}
 
@@ -48,7 +48,9 @@ def credit_page() -> Path:
     """With everything: rows, targets, groups, baselines, radii, units."""
     X, y = credit(260)
     label = np.where(y > 10, "good", "bad")
-    model = MonotonicClassifier(monotonic_cst={"income": 1, "debt": -1, "grade": 1}, **QUICK).fit(X, label)
+    model = MonotonicClassifier(
+        monotonic_cst={"income": {"good": 1}, "debt": {"good": -1}, "grade": {"good": 1}}, **QUICK
+    ).fit(X, label)
     return write_report(
         model, Path(tempfile.mkdtemp()) / "credit.html", X=X, y=label, groups={"region": np.arange(260) % 3},
         title="Credit scoring", units={"income": "€", "debt": "€"}, **SAVE,
@@ -64,8 +66,9 @@ def hostile_page() -> Path:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(120, 3)), columns=HOSTILE[:3])
     X[HOSTILE[3]] = rng.choice(["</select><script>alert(4)</script>", "'; alert(5); //", "<b>"], 120)
-    y = np.where(X.iloc[:, 0] + 0.3 * rng.normal(size=120) > 0, "</title><script>alert(6)</script>", "<!--")
-    model = MonotonicClassifier(monotonic_cst={HOSTILE[0]: 1}, **QUICK).fit(X, y)
+    label = "</title><script>alert(6)</script>"
+    y = pd.Series(np.where(X.iloc[:, 0] + 0.3 * rng.normal(size=120) > 0, label, "<!--"), name="<script>alert(0)//")
+    model = MonotonicClassifier(monotonic_cst={HOSTILE[0]: {label: 1}}, **QUICK).fit(X, y)
     groups = {"<script>alert(7)</script>": np.where(X.iloc[:, 1] > 0, "<i>x</i>", "</td>")}
     return write_report(
         model, Path(tempfile.mkdtemp()) / "hostile.html", X=X, y=y, groups=groups, title="<script>alert(8)</script>",

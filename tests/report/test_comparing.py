@@ -29,7 +29,7 @@ def test_every_model_is_judged_on_every_row_once(kind):
     pytest.importorskip("xgboost")
     X, y = table()
     labels = {"regression": y, "two": np.where(y > 0, "yes", "no"), "three": np.digitize(y, [-1, 1])}[kind]
-    cst = {"a": 1, "b": -1} if kind != "three" else {"a": {2: 1}}
+    cst = {"two": {"a": {"yes": 1}, "b": {"yes": -1}}, "regression": {"a": 1, "b": -1}, "three": {"a": {2: 1}}}[kind]
     done = []
     found = compare(
         X, labels, cst, classification=kind != "regression", n_folds=2, on_progress=lambda *now: done.append(now[:2])

@@ -94,7 +94,7 @@ def test_scores_are_those_of_the_model(classifier, many):
     columns, rows = table()
     row = {name: (values[7] if not hasattr(values, "item") else values[7].item()) for name, values in columns.items()}
     f = classifier.decision_function(rows)[7]
-    assert explain(classifier, row, row, label="good").score == f
+    assert explain(classifier, row, row, label="good").score == f  # decision_function is of classes_[1]
     assert explain(classifier, row, row, label="bad").score == -f
     p = many.predict_proba(rows)[7]
     for k in range(3):

@@ -334,9 +334,9 @@ def test_the_panel_speaks_of_the_class_that_directions_named(visit, tmp_path):
     label = np.where(y > 10, "good", "bad")
     model = MonotonicClassifier(monotonic_cst={"income": {"bad": -1}, "debt": {"bad": 1}}, **QUICK).fit(X, label)
     tab = visit(write_report(model, tmp_path / "r.html", check=False))
-    assert tab.inner_text("#answer-name") == "P(bad)"
-    assert "P(bad) cannot fall if you raise this." in tab.inner_text("#hint-1")
-    assert "Raising debt never lowers P(bad)." in tab.inner_text("#promises")
+    assert tab.inner_text("#answer-name") == "P(y = bad)"
+    assert "P(y = bad) cannot fall if you raise this." in tab.inner_text("#hint-1")
+    assert "Raising debt never lowers P(y = bad)." in tab.inner_text("#promises")
     values = [float(v) for v in tab.text_content("#exact").split("prediction = ")[1].split()]
     assert float(tab.inner_text("#answer")) == pytest.approx(values[0], abs=5e-5)
     for threshold in (0.5, 0.01, 0.99):

@@ -112,7 +112,7 @@ def test_one_value_far_away_does_not_stop_the_report(tmp_path, far):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     label = np.where(X[:, 0] > 0, "yes", "no")
-    model = MonotonicClassifier(monotonic_cst=[1, 0], **QUICK).fit(X, label)
+    model = MonotonicClassifier(monotonic_cst={0: {"yes": 1}}, **QUICK).fit(X, label)
     X[3, 1] = far
     path = write_report(model, tmp_path / "r.html", X=X, y=label, baselines=(), held_out=True, **SAVE)
     for feature in island(path, "page-data")["features"]:

@@ -97,9 +97,9 @@ def test_the_checker_is_run_and_quoted(tmp_path):
 
 def test_promises_are_sentences_and_slopes_are_those_of_the_certificate(credit_text):
     for words in (
-        "Raising income never lowers P(good).",
-        "Raising debt never raises P(good).",
-        "Raising grade never lowers P(good).",
+        "Raising income never lowers P(y = good).",
+        "Raising debt never raises P(y = good).",
+        "Raising grade never lowers P(y = good).",
         "income (€)",
         "python -I monolip_check.py certificate.json",
     ):
@@ -131,7 +131,7 @@ def test_rows_nobody_vouches_for_are_cross_validated(credit_text):
 def test_held_out_rows_measure_the_model_itself_and_training_rows_serve_the_baselines(tmp_path):
     X, y = credit(200)
     label = np.where(y > 10, "good", "bad")
-    model = MonotonicClassifier(monotonic_cst={"income": 1}, **QUICK).fit(X[:120], label[:120])
+    model = MonotonicClassifier(monotonic_cst={"income": {"good": 1}}, **QUICK).fit(X[:120], label[:120])
     held = {"X": X[120:], "y": label[120:], "train": (X[:121], label[:121]), **SAVE}
     text = Reader(write_report(model, tmp_path / "r.html", **held).read_text(encoding="utf-8")).text
     words = "on 80 rows that the writer of this report held out from fitting (sample weights and offsets are not used"
@@ -340,7 +340,7 @@ def test_bits_are_claimed_of_probabilities_only_where_signs_prove_them(tmp_path)
     told = {}
     for shift in (0.0, 3.0):
         page = write_report(three_logits(shift), tmp_path / "r.html", check=False).read_text(encoding="utf-8")
-        assert "Raising x never lowers P(c)." in page
+        assert "Raising x never lowers P(y = c)." in page
         told[shift] = "hold bit for bit" in page, "follow them up to rounding" in page
     assert told == {0.0: (True, False), 3.0: (False, True)}
 
@@ -353,22 +353,24 @@ def test_the_whole_page_is_about_the_class_that_was_named(tmp_path):
     given = {"X": X, "y": labels, "groups": np.arange(200) % 2, "held_out": True, "baselines": (), **SAVE}
     page = write_report(model, tmp_path / "r.html", **given).read_text(encoding="utf-8")
     for words in (
-        "mean predicted P(bad)",
+        "mean predicted P(y = bad)",
         "ROC curve of bad",
         "Precision and recall of bad",
         "average precision of bad",
     ):
         assert words in page
-    for words in ("share bad", "mean P(bad)", "decided bad"):
+    for words in ("share bad", "mean P(y = bad)", "decided bad"):
         assert f">{words}</th>" in page
-    assert not re.search(r"(share|decided|curve of|recall of|precision of|log-odds of) ok|P\(ok\)", Reader(page).text)
+    assert not re.search(
+        r"(share|decided|curve of|recall of|precision of|log-odds of) ok|P\(y = ok\)", Reader(page).text
+    )
     lines = re.findall(r"<tr>(.*?)</tr>", page.partition("Metrics by group")[2].partition("</table>")[0], re.S)
     head, one, _ = ([re.sub(r"<.*?>", "", c) for c in re.findall(r"<t[hd].*?</t[hd]>", line)] for line in lines)
     told = dict(zip(head, one, strict=True))
     inside = np.arange(200) % 2 == int(told["group"])
     bad, p = (labels == "bad")[inside], model.predict_proba(X)[inside, 0]
     assert float(told["share bad"]) == pytest.approx(bad.mean(), abs=1e-3)
-    assert float(told["mean P(bad)"]) == pytest.approx(p.mean(), abs=1e-3)
+    assert float(told["mean P(y = bad)"]) == pytest.approx(p.mean(), abs=1e-3)
     assert float(told["decided bad"]) == pytest.approx((p >= 0.5).mean(), abs=1e-3)
     assert float(told["false positive rate"]) == pytest.approx((p >= 0.5)[~bad].mean(), abs=1e-3)
     assert float(told["false negative rate"]) == pytest.approx((p < 0.5)[bad].mean(), abs=1e-3)
@@ -384,15 +386,15 @@ def test_the_table_tells_what_was_promised_from_what_is_certified(tmp_path):
     page = write_report(model, tmp_path / "r.html", check=False).read_text(encoding="utf-8")
     head, *rows = re.findall(r"<tr>(.*?)</tr>", page.partition("What was promised and what is certified")[2], re.S)[:6]
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in (head, *rows)]
-    assert cells[0][1:3] == ["promised of P(bad)", "certified of P(bad)"]
-    assert cells[0][3].startswith("certified slope of log-odds of bad")
+    assert cells[0][1:3] == ["promised of P(y = bad)", "certified of P(y = bad)"]
+    assert cells[0][3].startswith("certified slope of log-odds of P(y = bad)")
     assert cells[0][-1] == "missing values"
     words = {row[0]: row[1:3] for row in cells[1:]}
     assert words["income"] == ["decreasing", "↓\N{NO-BREAK SPACE}decreasing"]
     assert words["debt"] == ["increasing", "↑\N{NO-BREAK SPACE}increasing"]
     assert words["age"] == [f"bounded, {MINUS}0.05 to 0.05", "bounded"]
     assert words["city"] == ["free (category)", "free"]
-    assert "Curves show log-odds of bad along one feature" in page
+    assert "Curves show log-odds of P(y = bad) along one feature" in page
     assert {"↓ income, decreasing", "↑ debt, increasing"} <= set(re.findall(r"<figcaption>(.*?)</figcaption>", page))
     slopes = {row[0]: row[3] for row in cells[1:]}
     assert slopes["income"].endswith(" to 0")

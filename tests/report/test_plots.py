@@ -54,7 +54,7 @@ def test_a_heat_map_holds_f_and_the_line_where_the_decision_changes():
     assert mesh.get_cmap().name == "cividis"
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("dose", "fitness")
     assert axis.get_title() == "the line is where the decision changes"
-    assert "log-odds of 'ill'" in [other.get_ylabel() for other in axis.figure.axes]
+    assert "log-odds of P(y = ill)" in [other.get_ylabel() for other in axis.figure.axes]
     assert matches_baseline("heatmap", axis.figure)
 
 

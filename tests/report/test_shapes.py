@@ -101,7 +101,7 @@ def test_classes_are_drawn_by_their_logit(data):
     with pytest.raises(InputError, match="output is a position from 0 to 2; got 3"):
         plot_shapes(three, output=3)
     two = MonotonicClassifier(**QUICK).fit(X, np.where(y > 10, "good", "bad"))
-    assert plot_shapes(two, features="income")[0].get_ylabel() == "log-odds of 'good'"
+    assert plot_shapes(two, features="income")[0].get_ylabel() == "log-odds of P(y = good)"
 
 
 def test_a_frozen_network_is_drawn_as_its_estimator_is(model, data):

@@ -98,7 +98,7 @@ def scorer_of(model: Any, gradient: Predict | None = None) -> Scorer:
         scorer = _of_frozen(model)
     elif isinstance(model, FixedPointNetwork):
         labels = None if model.link.link is None else model.link.link.labels
-        scorer = Scorer(model.predict, "FixedPointNetwork.predict", labels, model)
+        scorer = Scorer(model.predict, "FixedPointNetwork.predict", labels, model, named=model.link.positive)
     elif hasattr(model, "inplace_predict") and type(model).__module__.startswith("xgboost"):
         scorer = Scorer(model.inplace_predict, "xgboost.Booster", owner=model)
     elif hasattr(model, "predict_proba") or hasattr(model, "predict"):

@@ -79,7 +79,7 @@ class Certificate:
 
     def check(self) -> str:
         """Run the independent checker on this document: what it proved, or a CertificateError."""
-        return run_checker(self.to_json()) + (f"{about}\n" if (about := claims_about(self.document)) else "")
+        return run_checker(self.to_json())
 
     def save(self, path: str | PathLike[str]) -> None:
         target = named_path(path)
@@ -94,7 +94,7 @@ class Certificate:
             kind, version = document["format"], document["version"]
             intact = (kind, version) == (FORMAT, VERSION) and seal(document) == document
             certificate = cls(document)
-            _ = list(certificate), certificate.kind
+            _ = list(certificate), certificate.kind, claims_about(document)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise CertificateError(
                 f"a certificate is a JSON document written by to_json; got another ({type(error).__name__}); get an "

@@ -1,31 +1,30 @@
-"""Whose probability the claims of a certificate are about: f is the log-odds of the second of two classes."""
+"""Whose probability the claims of a certificate are about: of two classes f is the log-odds of one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from monolip.output_link import probability_of
+
 __all__ = ["claims_about"]
 
 
 def claims_about(document: Any) -> str:
-    """A sentence where there are two classes, else "". A person who asked about the first class would misread it.
+    """A sentence where there are two classes, else "".
 
-    >>> claims_about({"structure": {"ends": {"link": {"name": "logit", "labels": ["bad", "good"]}}}})
-    "Claims are about the log-odds of 'good', so about P('good'); of P('bad') each holds the other way round."
+    >>> link = {"name": "logit", "labels": ["bad", "good"], "positive": 0, "target": "loan"}
+    >>> claims_about({"structure": {"ends": {"link": link}}})
+    'Claims are about P(loan = bad): slopes are of its log-odds.'
     >>> claims_about({"structure": {"ends": {"link": None}}})
     ''
     """
     structure = _part(document, "structure")
     link = _part(_part(structure, "ends"), "link") or _part(structure, "link")
-    labels = link.get("labels")
-    if not isinstance(labels, list | tuple) or len(labels) != 2:
+    labels, positive, target = link.get("labels"), link.get("positive"), link.get("target")
+    if not isinstance(labels, list | tuple) or positive not in (0, 1):
         return ""
-    first, second = labels
-    return (
-        f"Claims are about the log-odds of {second!r}, so about P({second!r}); of P({first!r}) each holds the other "
-        "way round."
-    )
+    return f"Claims are about {probability_of(labels[positive], target)}: slopes are of its log-odds."
 
 
 def _part(found: Any, name: str) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from monolip.certify.milp_model import MilpModel
 from monolip.certify.milp_network import encode_inputs, encode_output
-from monolip.certify.robustness import decisions, network_of
+from monolip.certify.robustness import decided, decisions, network_of
 from monolip.certify.robustness_exact import exact_output
 from monolip.certify.robustness_inputs import (
     Movable,
@@ -155,4 +155,4 @@ def _push_out(
 
 def _decision(network: FrozenNetwork, row: Sequence[Any], threshold: float) -> int:
     f = exact_output(network, row)
-    return int(f[0] > Fraction(threshold)) if len(f) == 1 else f.index(max(f))
+    return int(decided(network, np.array([f[0] > Fraction(threshold)]))[0]) if len(f) == 1 else f.index(max(f))

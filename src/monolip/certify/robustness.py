@@ -86,6 +86,12 @@ def network_of(model: Any) -> FrozenNetwork:
     return network
 
 
+def decided(network: FrozenNetwork, above: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Positions of the decided classes, of one output: of two classes f may be about the first."""
+    first = network.link is not None and network.link.positive == 0
+    return np.asarray(above != first).astype(np.int64)
+
+
 def decisions(
     network: FrozenNetwork, samples: Samples, threshold: float, margin: float
 ) -> tuple[NDArray[np.int64], list[tuple[FloatArray, FloatArray]]]:
@@ -98,7 +104,7 @@ def decisions(
         gap = f[:, 0] - threshold
         above = gap > 0
         room = np.abs(gap) - error[:, 0] - margin - 2.0**-50 * (np.abs(f[:, 0]) + abs(threshold) + margin)
-        return above.astype(np.int64), [(np.where(above, 1.0, -1.0)[:, None], np.where(np.isnan(room), 0.0, room))]
+        return decided(network, above), [(np.where(above, 1.0, -1.0)[:, None], np.where(np.isnan(room), 0.0, room))]
     if threshold:
         raise InputError(f"a threshold needs one output; got {outputs} classes; leave it at 0.")
     best = f.argmax(axis=1)

@@ -63,7 +63,7 @@ def fixed_point_radius(
     moves = ~np.isnan(points) & (sizes > 0)
     decision, radius = network.decide(f), np.full(len(f), np.inf)
     for row in range(len(f)):
-        for signs, gap in _contests(f[row], int(decision[row]), network.link.threshold):
+        for signs, gap in _contests(f[row], network.link.threshold):
             radius[row] = min(radius[row], _radius(claims, signs, gap, network, sizes, moves[row], power))
     fixed = tuple(name for name, size in zip(names, sizes, strict=True) if size == 0)
     held = tuple(name for name in network.feature_names if name not in names) + fixed
@@ -81,11 +81,12 @@ def _table(X: Any) -> Any:
     return table
 
 
-def _contests(f: NDArray[np.int64], best: int, zero: int) -> list[tuple[dict[int, int], int]]:
+def _contests(f: NDArray[np.int64], zero: int) -> list[tuple[dict[int, int], int]]:
     """Multiples of the outputs, and how far the decision leads, in output units; zero: the largest f not above 0."""
     if len(f) == 1:
-        sign = 1 if best else -1
+        sign = 1 if f[0] > zero else -1
         return [({0: sign}, sign * (int(f[0]) - zero))]
+    best = int(f.argmax())
     return [({best: 1, k: -1}, int(f[best]) - int(f[k])) for k in range(len(f)) if k != best]
 
 

@@ -24,7 +24,8 @@ class CertifiedRadii:
 
     radius: every change of at most this size, in units of `scale`, leaves the decision as it is; inf: any change of
         the features named in `moved`; 0: nothing is proved (the sample may lie on the boundary).
-    decision: position of the class decided for (of one output: 1 where f > threshold, else 0).
+    decision: position of the class decided for. Of two classes where f > threshold it is the one that f is about, else
+        the other; of another network with one output 1 where f > threshold, else 0.
     moved, scale: the features that may move, and what one unit of radius is in each. held: those held fixed.
     """
 

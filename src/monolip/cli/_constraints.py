@@ -51,11 +51,16 @@ class Constraints:
                     f"with {len(labels)} classes a direction is about one of them; got none; pass --positive LABEL, "
                     f"one of {', '.join(map(repr, map(str, labels[:8])))}."
                 )
+            _require_order(labels, f"the directions of {', '.join(map(repr, list(self.directions)[:3]))}")
             named = {**self.directions, **named}
         return named or None
 
     def slopes_of(self, labels: Sequence[Any] | None, positive: str | None) -> dict[str, Any] | None:
         """As estimators take them: about the class that --positive names, as directions are."""
+        if labels is not None and len(labels) == 2 and positive is None:
+            one_sided = [name for name, (low, high) in self.slopes.items() if low != -high]
+            if one_sided:
+                _require_order(labels, f"the slopes of {', '.join(map(repr, one_sided[:3]))}")
         if positive is None or labels is None or len(labels) != 2:
             return dict(self.slopes) or None
         label = label_of(positive, labels)
@@ -67,6 +72,16 @@ class Constraints:
 
     def facts(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if value}
+
+
+def _require_order(labels: Sequence[Any], what: str) -> None:
+    """Refuse what names no class, unless classes are numbers or booleans, whose order everybody knows."""
+    if not all(isinstance(label, bool | int | float) for label in labels):
+        first, second = map(str, labels)
+        raise InputError(
+            f"the target has the classes {first!r} and {second!r}, and {what} are about the probability of one of "
+            f"them; got neither; pass --positive {first} or --positive {second}."
+        )
 
 
 def label_of(text: str, labels: Sequence[Any]) -> Any:

@@ -24,6 +24,7 @@ from monolip.cli._notes import in_our_words, is_a_note
 from monolip.cli._streams import is_stream
 from monolip.cli._target import Rows, read_group_names, read_target, read_weight, split_rows
 from monolip.errors import InputError, PromiseWarning
+from monolip.estimators._targets import with_name
 
 __all__ = ["Fit", "FitPlan", "Prepared", "carry_out", "estimator_of", "fit_watched", "prepare", "time_remarks"]
 
@@ -129,7 +130,7 @@ def carry_out(plan: FitPlan) -> Fit:
         prepared = prepare(plan)
         model, train = estimator_of(plan, prepared), prepared.train
         checkpoint = _checkpoint(plan, prepared, bar)
-        interrupted, told = _fit_table(model, train, checkpoint, bar)
+        interrupted, told = _fit_table(model, train, plan.target, checkpoint, bar)
         if not model._stopped:
             bar.settle(model)
     replaced, kept = plan.output.exists(), checkpoint.kept + checkpoint.found
@@ -157,14 +158,15 @@ def time_remarks(model: Any) -> list[str]:
     return [SHORT_OF_TIME.format("--time")] if model._stopped == "time" else []
 
 
-def _fit_table(model: Any, train: Rows, checkpoint: Any, bar: FitBar) -> tuple[bool, list[str]]:
+def _fit_table(model: Any, train: Rows, target: str, checkpoint: Any, bar: FitBar) -> tuple[bool, list[str]]:
     """As `fit_watched`."""
     more: dict[str, Any] = {"callbacks": bar.row}
     if train.groups is not None:
         more["groups"] = train.groups
+    y = with_name(train.y, target) if model._is_classifier else train.y
     try:
         with checkpoint.watching():
-            return fit_watched(lambda: model.fit(train.X, train.y, sample_weight=train.weight, **more))
+            return fit_watched(lambda: model.fit(train.X, y, sample_weight=train.weight, **more))
     except BaseException as error:
         if not checkpoint.kept and not checkpoint.found:
             checkpoint.discard()  # nothing is lost with it

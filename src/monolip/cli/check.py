@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -34,15 +33,12 @@ def command(certificate: Path, model: Path | None, as_json: bool) -> int:
             f"a certificate is checked; {certificate} is a model; name its .certificate.json, and the model by --model"
         )
     from monolip.certify.checker import checker_path
-    from monolip.certify.claims_about import claims_about
 
     checker = checker_path()
     (proved, text), remedy = _run(checker, str(certificate)), "do not rely on it"
     answer = Answer({"certificate": str(certificate), "accepted": proved, "checker": str(checker), "said": text})
     for line in text.splitlines():
         answer.line(line)
-    if proved and (about := claims_about(json.loads(certificate.read_bytes()))):
-        answer.line(about)
     if proved and model is not None:
         same, digest = _run(checker.with_name("monolip_digest.py"), str(model), str(certificate))
         answer.data |= {"model": str(model), "about_this_model": same, "accepted": same}

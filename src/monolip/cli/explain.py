@@ -81,7 +81,7 @@ def _answer(options: dict[str, Any], why: Any, reference: str) -> Answer:
         for change in why.changes
     ]
     answer = Answer(data)
-    what = "prediction" if why.label is None else f"P({why.label})"
+    what = why.probability or "prediction"
     scores = f"{number(why.score)} against {number(why.reference_score)} {why.unit}"
     predictions = score_text(why.prediction), score_text(why.reference_prediction)
     answer.line(f"Row {options['row']}: {what} {predictions[0]}; {reference}: {predictions[1]}")

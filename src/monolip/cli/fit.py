@@ -163,11 +163,11 @@ def _answer(plan: Any, fit: Any) -> Answer:
 
 def _about(plan: Any, fit: Any) -> str:
     """Whose probability the promises are about: of two classes a reader cannot guess it."""
-    prepared, label = fit.prepared, fit.model.slopes_.label
-    if label is None or not (prepared.monotonic_cst or prepared.slopes):
+    prepared, probability = fit.prepared, fit.model.slopes_.probability
+    if probability is None or not (prepared.monotonic_cst or prepared.slopes):
         return ""
     other = "" if plan.positive is not None else "; --positive names another class"
-    return f"Promises are about P({label!r}){other}."
+    return f"Promises are about {probability}{other}."
 
 
 def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
@@ -185,6 +185,7 @@ def _data(plan: Any, fit: Any, n_test: int) -> dict[str, Any]:
         "metrics": fit.metrics,
         "missing": fit.prepared.constraints.missing,
         "slopes_of": model.slopes_.label,
+        "slopes_about": model.slopes_.probability,
         "slopes": [row._asdict() for row in model.slopes_],
         "seed": plan.seed,
         "seconds": round(fit.seconds, 3),

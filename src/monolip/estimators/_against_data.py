@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,8 @@ WIDEST = 128  # columns of the other features, the ones that say most alone; at 
 
 
 class Contradiction(NamedTuple):
-    """Feature j; output k (0 for two classes: the second class); sign: what was asked for; alone, given: z-scores."""
+    """Feature j; output k (of two classes 0, about the class that constraints name); sign: what was asked for; alone,
+    given: z-scores."""
 
     j: int
     k: int
@@ -102,41 +103,34 @@ def asked_signs(promises: Promises) -> Iterator[tuple[int, int, int]]:
             yield from ((j, k, s) for k, s in enumerate(signs) if abs(s) == 1 and signs.count(s) == 1)
 
 
-def contradicted(
-    table: RawTable, schema: Schema, promises: Promises, target: Target, labels: Any = None, named: int = 1
-) -> str:
-    """Return the text of a warning, what to do first; "" where nothing is contradicted.
-
-    labels: of classes. named: of two classes, the one that constraints are about.
-    """
+def contradicted(table: RawTable, schema: Schema, promises: Promises, target: Target) -> str:
+    """Return the text of a warning, what to do first; "" where nothing is contradicted."""
     found, n_asked = contradictions(table, schema, promises, target), sum(1 for _ in asked_signs(promises))
     if not found:
         return ""
-    names = schema.names
-    two = labels is not None and len(labels) == 2
-    turned = -1 if two and not named else 1
-    listed = ", ".join(
-        f"{names[one.j]!r} ({_way(one, turned, None if two or labels is None else plain_value(labels[one.k]))})"
-        for one in found
-    )
+    names, link = schema.names, target.link
+    several = link.labels is not None and link.positive is None
+    listed = ", ".join(f"{names[one.j]!r} ({_way(one, link.probability(one.k) if several else None)})" for one in found)
     which = "the constraint" if n_asked == 1 else f"{len(found)} of the {n_asked} constraints"
     text = f"Check the sign of {which}"
-    if labels is not None:
+    if link.labels is not None:
         it = "it is" if n_asked == 1 else "they are"
-        text += f", or the class {it} about" + (f", P({plain_value(labels[named])!r})" if two else "")
+        text += f", or the class {it} about" + ("" if several else f", {link.probability()}")
     text += f": the data contradict {listed}. The constraints are kept all the same."
-    if two:
-        other, first = plain_value(labels[1 - named]), found[0]
-        example = {names[first.j]: {other: first.sign * turned}}
-        text += f" For P({other!r}) write for example monotonic_cst={example!r} (command line: --positive {other})."
+    if link.labels is not None and link.positive is not None:
+        at, first = 1 - link.positive, found[0]
+        other = plain_value(link.labels[at])
+        example = {names[first.j]: {other: first.sign}}
+        text += f" For {link.probability(at)} write for example monotonic_cst={example!r} (command line: "
+        text += f"--positive {other})."
     return text
 
 
-def _way(one: Contradiction, turned: int, label: Any) -> str:
-    """turned: -1 where the constraints are about the first of two classes, and the output about the second."""
-    asked = "increasing" if one.sign * turned > 0 else "decreasing"
-    asked += " asked" if label is None else f" asked of P({label!r})"
-    data = "data decrease" if one.sign * turned > 0 else "data increase"
+def _way(one: Contradiction, probability: str | None) -> str:
+    """probability: that the constraint is about, of several classes."""
+    asked = "increasing asked" if one.sign > 0 else "decreasing asked"
+    asked += "" if probability is None else f" of {probability}"
+    data = "data decrease" if one.sign > 0 else "data increase"
     if one.sign * one.given > 0:
         data += " if it is taken alone"
     elif one.sign * one.alone > 0:

@@ -26,7 +26,6 @@ from monolip.estimators._fast_inputs import FastInputs
 from monolip.estimators._foreign_arguments import ExplainedParameters
 from monolip.estimators._groups import hardly_groups
 from monolip.estimators._held_out import HeldOut
-from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._progress import ADDITIVE_KEPT, SHORT_OF_TIME, Display
 from monolip.estimators._promises import Promises, read_promises
@@ -39,8 +38,7 @@ from monolip.estimators._targets import NO_OFFSET, Target, read_offsets
 from monolip.estimators._torch import from_modules, to_modules
 from monolip.estimators._warm_start import to_continue
 from monolip.estimators.fit import Fitted, Settings, definition, fit_network
-from monolip.estimators.fit_options import FitOptions
-from monolip.estimators.inputs import MOST_BINS
+from monolip.estimators.fit_options import MOST_BINS, FitOptions
 from monolip.estimators.slope_table import SlopeTable
 from monolip.fixed_point import FixedPointNetwork
 from monolip.frozen import FrozenNetwork
@@ -70,9 +68,11 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """validation: reads the user's own validation rows, once the schema is known."""
         schema = learn_schema(table, self.categorical_features)
-        promises = read_promises(schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes)
+        promises = read_promises(
+            schema, self.monotonic_cst, self.slopes, self.max_slope, self.missing, classes, target.link.positive
+        )
         # Before any training: a person may want to stop, and as an error it leaves the model before whole.
-        if text := contradicted(table, schema, promises, target, classes, named_class(self, classes)):
+        if text := contradicted(table, schema, promises, target):
             warnings.warn(text, PromiseWarning, stacklevel=4)
         settings = replace(self._settings(), callbacks=read_callbacks(callbacks))
         same = data_digest(table, target) if self.warm_start else {}
@@ -123,6 +123,18 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         self._predictor = Predictor(network)
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `fit_options__n_bins` and the like set one field of fit_options.
+
+        The fields are those of FitOptions() where fit_options is None. An object passed as fit_options is not changed.
+        """
+        if any(name.startswith("fit_options__") for name in params):
+            given = params.get("fit_options", self.fit_options)
+            options = FitOptions() if given is None else given
+            params["fit_options"] = replace(options) if isinstance(options, FitOptions) else options
+        changed: Self = super().set_params(**params)
+        return changed
+
     def _settings(self) -> Settings:
         """Return the parameters, checked; arguments of the constructor override the options of the same name."""
         threads(self.n_jobs)
@@ -132,6 +144,7 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
                 f"fit_options is a FitOptions or None; got {options!r}; write fit_options=FitOptions.accurate(), or "
                 "FitOptions(...) with the fields that differ."
             )
+        options = replace(options)  # the user's own may be changed later, by set_params
         if self.hidden_layer_sizes is not None:
             options = replace(options, hidden_layer_sizes=widths(self.hidden_layer_sizes))
         if self.validation_fraction is not None:
@@ -159,7 +172,8 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
             return f
         if f.shape[1] > 1:
             raise InputError(NO_OFFSET.format(f.shape[1]))
-        return np.asarray(f + shift[:, None])
+        assert self.frozen_.link is not None
+        return np.asarray(f + self.frozen_.link.sign * shift[:, None])
 
     def _evaluate_exact(self, X: Any, offset: Any) -> tuple[FixedPointNetwork, NDArray[np.int64]]:
         """The deployed network and its integers, shape (n, n_outputs)."""
@@ -207,11 +221,10 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
     def slopes_(self) -> SlopeTable:
         """What was promised and what is certified, per raw feature (and class), in raw units; print it.
 
-        Of two classes it speaks of the class that all promises named, else of the second; the head says which.
+        Of two classes it speaks of the one that constraints name, else of the second; the head says which.
         """
         check_is_fitted(self)
-        named = named_class(self, self.frozen_.link.labels if self.frozen_.link else None)
-        table = SlopeTable.of(self.frozen_, self._capped, self.certificate_, named)
+        table = SlopeTable.of(self.frozen_, self._capped, self.certificate_)
         return replace(table, labels=self._schema.labels)
 
     @property

@@ -15,7 +15,7 @@ __all__ = ["encode", "first_mean", "out_of_fold", "thermometer_width"]
 
 FloatArray = NDArray[np.float64]
 
-MANY = 12  # levels: beyond this, rare categories share their target mean instead of having a column each
+MANY = 12  # usual number of levels with a column of their own; rarer ones share a column of target means
 _FOLDS = 8
 _PRIOR = 20.0  # rows of the overall mean that every category's own mean is diluted with
 
@@ -25,7 +25,7 @@ def encode(
     weight: FloatArray | None = None, missing: str = "state", one_hot_levels: int = MANY,
 ) -> CategoryColumn:  # fmt: skip
     """raw: the training rows; target: (n,), or (n, classes) of zeros and ones; used only for
-    columns with many categories.
+    columns with many categories, which are those with more than one_hot_levels.
 
     missing: "state", or for ordered categories "lowest" or "highest"; an indicator only where values are missing.
     """

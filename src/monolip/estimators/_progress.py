@@ -114,7 +114,7 @@ class Display:
         late = time.perf_counter() - self.started >= PATIENCE_SECONDS
         if self.wanted and late and not self.told_compiling and self.progress is None:
             self.told_compiling = True
-            self.say(COMPILING)
+            self._print(COMPILING)
 
     def _bar(self, words: str, done: int, of: int, loss: str) -> None:
         if self.progress is None:
@@ -125,8 +125,10 @@ class Display:
 
     def say(self, words: str) -> None:
         """Print a line at once, also into a pipe or a log, with the time since the fit began."""
-        if not self.wanted or (self.terminal and not self.verbose):
-            return
+        if self.wanted and (self.verbose or not self.terminal):
+            self._print(words)
+
+    def _print(self, words: str) -> None:
         self.last_line = time.perf_counter()
         seconds = self.last_line - self.started
         since = f"{seconds:.1f} s" if seconds >= 1.0 else f"{1000 * seconds:.0f} ms"

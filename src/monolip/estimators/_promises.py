@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import SlopeError
-from monolip.estimators._named_class import require_one_way_of_naming
 from monolip.estimators._schema import Schema, need_names
 from monolip.estimators._slope_intervals import read_intervals
 from monolip.input_columns import plain_value
@@ -41,19 +40,22 @@ class Promises:
 
 
 def read_promises(
-    schema: Schema, monotonic_cst: Any, slopes: Any, max_slope: Any, missing: Any, classes: NDArray[Any] | None
-) -> Promises:
-    """Everything checked against the columns there are; classes: the class labels, or None for regression."""
+    schema: Schema, monotonic_cst: Any, slopes: Any, max_slope: Any, missing: Any, classes: NDArray[Any] | None,
+    positive: int | None = None,
+) -> Promises:  # fmt: skip
+    """Everything checked against the columns there are; classes: the class labels, or None for regression.
+
+    positive: of two classes the position of the one that f is about (`named_class`), by default the second.
+    """
     n = schema.n_raw
     words = {"monotonic_cst": monotonic_cst, "slopes": slopes, "max_slope": max_slope, "missing": missing}
     for what, given in words.items():
         need_names(given, what, schema)
     n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
-    if classes is not None and len(classes) == 2:
-        require_one_way_of_naming(monotonic_cst, slopes, classes)
+    positive = 1 if positive is None else positive
     per_class = _split_classes(monotonic_cst, classes)
     if n_outputs == 1:
-        directions = _one_output(per_class, classes, schema)
+        directions = _one_output(per_class, classes, schema, positive)
     else:
         directions = _many_classes(per_class, schema, classes)
     if directions.shape != (n, n_outputs):
@@ -63,8 +65,9 @@ def read_promises(
         )
     caps, standard = _caps(max_slope, schema)
     promises = Promises(
-        directions, caps, standard, read_intervals(slopes, schema, directions, classes), _missing(missing, schema)
-    )
+        directions, caps, standard, read_intervals(slopes, schema, directions, classes, positive),
+        _missing(missing, schema),
+    )  # fmt: skip
     _check_categories(promises, schema)
     return promises
 
@@ -79,22 +82,20 @@ def _split_classes(monotonic_cst: Any, classes: NDArray[Any] | None) -> Any:
     return monotonic_cst
 
 
-def _one_output(monotonic_cst: Any, classes: NDArray[Any] | None, schema: Schema) -> NDArray[np.int64]:
+def _one_output(monotonic_cst: Any, classes: NDArray[Any] | None, schema: Schema, positive: int) -> NDArray[np.int64]:
     """Directions of f, shape (n_raw, 1); an error of a classifier says whose probability a direction moves."""
     try:
-        found = read_directions(_two_classes(monotonic_cst, classes), schema.names, schema.n_raw, schema.labels)[
-            :, None
-        ]
+        signs = _two_classes(monotonic_cst, classes, positive)
+        found = read_directions(signs, schema.names, schema.n_raw, schema.labels)[:, None]
     except SlopeError as error:
         if classes is None or not str(error).startswith("a direction is"):
             raise
-        second = plain_value(classes[1])
-        raise SlopeError(f"{error} With two classes +1 makes P({second!r}) rise, the second in sorted order.") from None
+        raise SlopeError(f"{error} With two classes it is {{class: -1 or +1}}: P(class) falls or rises.") from None
     return found
 
 
-def _two_classes(monotonic_cst: Any, classes: NDArray[Any] | None) -> Any:
-    """{feature: {class: +-1}} of two classes as the direction of the second class's log-odds."""
+def _two_classes(monotonic_cst: Any, classes: NDArray[Any] | None, positive: int) -> Any:
+    """{feature: {class: +-1}} of two classes as the direction of the log-odds of the class that f is about."""
     if classes is None or not isinstance(monotonic_cst, Mapping):
         return monotonic_cst
     plain = {}
@@ -102,7 +103,7 @@ def _two_classes(monotonic_cst: Any, classes: NDArray[Any] | None) -> Any:
         if not isinstance(value, Mapping):
             plain[feature] = value
             continue
-        signs = [sign * (1 if k == 1 else -1) for k, sign in _by_class(value, classes, feature).items() if sign]
+        signs = [sign * (1 if k == positive else -1) for k, sign in _by_class(value, classes, feature).items() if sign]
         if len(set(signs)) > 1:
             shown = {plain_value(label): sign for label, sign in value.items()}
             raise SlopeError(f"two classes cannot both rise or both fall; got {shown} for {feature!r}; drop one.")

@@ -17,9 +17,9 @@ __all__ = ["read_intervals"]
 
 
 def read_intervals(
-    slopes: Any, schema: Schema, directions: NDArray[np.int64], classes: NDArray[Any] | None
+    slopes: Any, schema: Schema, directions: NDArray[np.int64], classes: NDArray[Any] | None, positive: int = 1
 ) -> dict[int, tuple[float, float]]:
-    """Intervals of f by position, f of two classes being the log-odds of the second; classes: None in a regression."""
+    """Intervals of f by position; positive: of two classes the one f is about. classes: None in a regression."""
     if slopes is None:
         return {}
     if not isinstance(slopes, Mapping):
@@ -32,12 +32,12 @@ def read_intervals(
     found = {}
     for j, given in by_position(slopes, schema.names, schema.n_raw, schema.labels).items():
         name = schema.names[j]
-        pair, turned = _of_class(given, classes, name) if isinstance(given, Mapping) else (given, False)
+        pair, about = _of_class(given, classes, name) if isinstance(given, Mapping) else (given, positive)
         low, high = _read_pair(pair, name)
-        low, high = (0.0 - high, 0.0 - low) if turned else (low, high)  # of f, the log-odds of the second class
+        low, high = (low, high) if about == positive else (0.0 - high, 0.0 - low)  # of f
         direction = int(directions[j, 0])
         if (direction > 0 and low < 0) or (direction < 0 and high > 0):
-            of = "" if classes is None else f" of P({plain_value(classes[1])!r})"
+            of = "" if classes is None else f" of P({plain_value(classes[positive])})"
             raise SlopeError(
                 f"slopes and monotonic_cst must agree; got {(low, high)!r} and direction {direction:+d}{of} for "
                 f"{name!r}; change one of them."
@@ -46,8 +46,8 @@ def read_intervals(
     return found
 
 
-def _of_class(given: Mapping[Any, Any], classes: NDArray[Any] | None, feature: str) -> tuple[Any, bool]:
-    """{class: (lower, upper)} as the pair, and whether it is about the first of two classes."""
+def _of_class(given: Mapping[Any, Any], classes: NDArray[Any] | None, feature: str) -> tuple[Any, int]:
+    """{class: (lower, upper)} as the pair, and the position of the class."""
     known = [] if classes is None else [plain_value(label) for label in classes]
     if not known:
         raise SlopeError(
@@ -60,7 +60,7 @@ def _of_class(given: Mapping[Any, Any], classes: NDArray[Any] | None, feature: s
             f"{shown}; write for example {{{known[0]!r}: (0, 1)}}."
         )
     ((label, pair),) = given.items()
-    return pair, known.index(label) == 0
+    return pair, known.index(label)
 
 
 def _read_pair(pair: Any, feature: str) -> tuple[float, float]:

@@ -141,11 +141,12 @@ def _from_array(X: Any, names: Sequence[str] | None) -> RawTable:
     if array.dtype.kind not in "OUS":
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinity, which is refused by name
             array = array.astype(np.float64, copy=False)
-    columns = [_from_objects(array[:, j], str(name), Origin("numpy", j)) for j, name in enumerate(found)]
+    if array.dtype.kind == "f":
+        columns = [RawColumn(str(name), array[:, j], digits=digits) for j, name in enumerate(found)]
+    else:
+        columns = [_from_objects(array[:, j], str(name), Origin("numpy", j)) for j, name in enumerate(found)]
     if exact is not None:
         columns = [replace(c, exact=exact[:, j]) for j, c in enumerate(columns)]
-    if digits < 53:
-        columns = [replace(c, digits=digits) for c in columns]
     whole = array if array.dtype.kind == "f" and array.flags.c_contiguous else None
     return RawTable(tuple(columns), False, len(array), whole)
 

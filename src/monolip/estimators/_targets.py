@@ -14,7 +14,7 @@ from monolip.engine.losses import Loss
 from monolip.errors import InputError
 from monolip.estimators._checks import LARGEST, numbers
 from monolip.input_columns import plain_value
-from monolip.output_link import OutputLink
+from monolip.output_link import LONGEST_NAME, OutputLink
 
 __all__ = [
     "LOSSES",
@@ -27,6 +27,9 @@ __all__ = [
     "read_loss",
     "read_offsets",
     "read_weights",
+    "target_name",
+    "with_name",
+    "without_name",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -150,8 +153,8 @@ def class_target_like(
     weights = read_weights(weight, len(codes))
     if by_class is not None:
         weights = by_class[codes] if weights is None else by_class[codes] * weights
-    own = class_target(codes, classes, weights, offset)
-    return replace(own, link=target.link)
+    link = target.link
+    return class_target(codes, classes, weights, offset, link.positive, link.target)
 
 
 def _center_and_scale(values: FloatArray, weights: FloatArray | None, robust: bool) -> tuple[float, float]:
@@ -172,14 +175,48 @@ def _average(values: FloatArray, weights: FloatArray | None) -> float:
     return float(values.mean() if weights is None else np.average(values, weights=weights))
 
 
-def class_target(codes: NDArray[np.int64], labels: Any, weight: FloatArray | None, offset: Any) -> Target:
-    """Two classes: log-odds of the second. More: one logit per class."""
-    link = OutputLink("logit" if len(labels) == 2 else "softmax", tuple(labels.tolist()))
+class _NamedArray(np.ndarray[Any, Any]):
+    """A target with its name, as a Series has it."""
+
+    name: str | None = None
+
+
+def with_name(y: NDArray[Any], name: str) -> NDArray[Any]:
+    """A target that `target_name` knows the name of; the values are shared."""
+    named = y.view(_NamedArray)
+    named.name = name
+    return named
+
+
+def without_name(y: Any) -> Any:
+    """The values of what `with_name` made; anything else as it is."""
+    return y.view(np.ndarray) if isinstance(y, _NamedArray) else y
+
+
+def target_name(y: Any) -> str | None:
+    """What y is called in the table it came from: a column of pandas or polars knows; None where nobody does."""
+    names = getattr(y, "columns", None)
+    name = getattr(y, "name", None) if names is None else names[0] if len(names) == 1 else None
+    return name if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME else None
+
+
+def class_target(
+    codes: NDArray[np.int64], labels: Any, weight: FloatArray | None, offset: Any, positive: int | None = None,
+    name: str | None = None,
+) -> Target:  # fmt: skip
+    """Two classes: log-odds of the one at position `positive`, by default the second. More: one logit per class.
+
+    offset: added to the log-odds of the second class.
+    """
+    link = OutputLink("logit" if len(labels) == 2 else "softmax", tuple(labels.tolist()), positive, name)
     loss = Loss("logistic" if len(labels) == 2 else "softmax")
     if offset is not None and len(labels) > 2:
         raise InputError(NO_OFFSET.format(len(labels)))
     shifts = read_offsets(offset, len(codes))
-    return Target(codes.astype(np.float64), loss, link, weight, shifts, classes=codes)
+    y = codes if link.positive is None else codes == link.positive
+    if shifts is not None:
+        shifts = link.sign * shifts
+    return Target(y.astype(np.float64), loss, link, weight, shifts, classes=codes)
 
 
 def read_weights(weight: Any, n_rows: int) -> FloatArray | None:

@@ -22,8 +22,9 @@ from monolip.estimators._foreign_arguments import explained
 from monolip.estimators._freezing import rescale
 from monolip.estimators._groups import read_groups
 from monolip.estimators._held_out import HeldOut
+from monolip.estimators._named_class import named_class
 from monolip.estimators._tables import read_table, refuse_infinite
-from monolip.estimators._targets import Target, class_target, class_target_like, read_weights
+from monolip.estimators._targets import Target, class_target, class_target_like, read_weights, target_name, without_name
 from monolip.estimators._validation_rows import UsersRows, read_users_rows, validation_reader
 from monolip.estimators.calibration import Calibration, best_scaling, measure_calibration
 from monolip.estimators.fit_options import FitOptions
@@ -40,19 +41,21 @@ FloatArray = NDArray[np.float64]
 class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
     """A classifier whose probabilities provably rise or fall with the features asked for, bit for bit.
 
-    Two classes: f is the log-odds of the second class in sorted order, and  lower_i <= df/dx_i <= upper_i. A plain +1
-    makes P(second class) rise: of {"bad", "good"} that is "good", of {0, 1} it is 1. To name the class instead, write
-    ``monotonic_cst={"debt": {"bad": 1}}``: P(bad) never falls in debt (and P(good) never rises). Where the first class
-    is named, every promise names its class, and slopes_ speaks of the one that all of them name.
+    Two classes: f is the log-odds of one of them, and  lower_i <= df/dx_i <= upper_i. Constraints name it:
+    ``monotonic_cst={"debt": {"bad": 1}}`` means that P(bad) never falls in debt (and P(good) never rises). All of them
+    name the same class. Numbers and booleans may do without: a plain +1 makes P(second class) rise, 1 of {0, 1} and
+    True of {False, True}. Labels such as "bad" and "good" have no such order, and a constraint has to name one.
+    slopes_, the certificate, the report and every export speak of the class that constraints name; without any, of the
+    second. classes_ and the columns of predict_proba stay in sorted order.
     More classes: directions always name a class, ``monotonic_cst={"income": {"high": 1}}``; per feature one rising and
     one falling class can be promised.
 
     Args:
-        monotonic_cst: -1, 0 or +1 for each feature (two classes), as an array by position or a dict by feature, or a
-            dict of {feature: {class: -1 or +1}}; None for no direction. In a dict, here and below, a feature is the
-            name or label of its column, else its position.
-        slopes: {feature: (lower, upper)} in log-odds per raw unit, two classes only, of the second class, or of a class
-            named by {feature: {class: (lower, upper)}}; calibrated linearly.
+        monotonic_cst: {feature: {class: -1 or +1}}; of two classes that are numbers or booleans also -1, 0 or +1 for
+            each feature, as an array by position or a dict by feature; None for no direction. In a dict, here and
+            below, a feature is the name or label of its column, else its position.
+        slopes: {feature: {class: (lower, upper)}} in log-odds per raw unit, two classes only; of numbers and booleans
+            also {feature: (lower, upper)}, of the second class; calibrated linearly.
         max_slope: a number is in log-odds per standard deviation of the feature; a dict {feature: cap} in log-odds per
             raw unit; None for a generous cap.
         class_weight: {class: weight}, "balanced" or None.
@@ -81,7 +84,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         >>> import numpy as np
         >>> x = np.linspace(-1, 1, 200)[:, None]
         >>> y = np.where(x[:, 0] + 0.3 * np.sin(9 * x[:, 0]) > 0, "good", "bad")
-        >>> model = MonotonicClassifier(monotonic_cst=[1], random_state=0).fit(x, y)
+        >>> model = MonotonicClassifier(monotonic_cst={0: {"good": 1}}, random_state=0).fit(x, y)
         >>> bool((np.diff(model.predict_proba(x)[:, 1]) >= 0).all()), model.classes_.tolist()
         (True, ['bad', 'good'])
     """
@@ -148,20 +151,20 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         offset_val: Any = None,
         callbacks: Any = None,
     ) -> Self:
-        """Fit on any table.
+        """Fit on any table; labels of any kind.
 
         Parameters
         ----------
         X : table of shape (n, features)
             Data frame, Arrow table or array.
         y : array of shape (n,)
-            Labels of any kind.
+            Labels. The name of a pandas or polars series is kept as the target's name.
         sample_weight : array of shape (n,), default None
-            At least 0; None counts every row once.
+            At least 0; None counts every row once. `class_weight` multiplies them.
         offset : array of shape (n,), default None
-            Added to the log-odds of two classes.
+            Added to decision_function, the log-odds of classes_[1] (two classes only).
         groups : array of shape (n,), default None
-            Names; rows of one group are in the same fold.
+            Names; rows of one group are validated on together, or not at all.
         X_val, y_val : table and array, default None
             Validation rows of your own (out of time, for instance), of classes that occur in y. They decide stages and
             ridge strengths in place of random folds, and the model is never trained on them.
@@ -171,13 +174,14 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             Called after each stage with a row of `history_` as a dict; one that returns True ends training with what
             there is.
         """
-        if y is None:
-            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
-        check_class_weight(self.class_weight)
         own = read_users_rows(
             X_val, y_val, sample_weight_val, offset_val,
             groups=groups, training_offset=offset, early_stopping=self.early_stopping,
         )  # fmt: skip
+        if y is None:
+            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
+        check_class_weight(self.class_weight)
+        name, y = target_name(y), without_name(y)
         table = read_table(X)
         refuse_infinite(table)
         whole = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biu"  # nothing for scikit-learn to look at
@@ -209,28 +213,35 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
                 "the target."
             )
         classes = classes + 0.0 if classes.dtype.kind == "f" else classes  # -0.0 is no other class than 0.0
-        target = replace(class_target(codes, classes, weight, offset), groups=read_groups(groups, table.n_rows))
+        positive = named_class(self.monotonic_cst, self.slopes, classes, table.names) if len(classes) == 2 else None
+        target = class_target(codes, classes, weight, offset, positive, name)
+        target = replace(target, groups=read_groups(groups, table.n_rows))
+
         by_class = None if balance is None else np.zeros(len(classes))
         if by_class is not None:
             by_class[codes] = balance
 
         def target_of(rows: UsersRows, n_rows: int) -> Target:
-            found = column_or_1d(rows.y, warn=True)
-            if len(found) != n_rows:
+            own_labels = column_or_1d(without_name(rows.y), warn=True)
+            if len(own_labels) != n_rows:
                 raise InputError(
-                    f"X_val and y_val must have the same number of rows; got {n_rows} and {len(found)}; match them."
+                    f"X_val and y_val have the same number of rows; got {n_rows} and {len(own_labels)}; match them."
                 )
-            check_labels(rows.y, found)
-            return class_target_like(target, found, classes, rows.weight, rows.offset, by_class)
+            check_labels(rows.y, own_labels)
+            return class_target_like(target, own_labels, classes, rows.weight, rows.offset, by_class)
 
         self._fit(table, target, classes, validation_reader(own, type(self).__name__, target_of), callbacks)
         self.classes_ = classes  # only now: a refit that fails leaves the old model whole
         return self
 
     def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
-        """Log-odds of the second class, shape (n,); with more classes one logit each, shape (n, n_classes)."""
+        """Log-odds of classes_[1], shape (n,), as in scikit-learn; with more classes one logit each, (n, n_classes).
+
+        Where constraints name classes_[0], these are the negatives of what slopes_ and the certificate speak of.
+        """
         f = self._evaluate(X, offset)
-        return f[:, 0] if f.shape[1] == 1 else f
+        assert self.frozen_.link is not None
+        return f if f.shape[1] > 1 else -f[:, 0] if self.frozen_.link.positive == 0 else f[:, 0]
 
     def predict_proba(self, X: Any, offset: Any = None, exact: bool = False) -> FloatArray:
         """Probabilities, shape (n, n_classes), each monotone bit for bit where that is promised.
@@ -261,13 +272,16 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def predict(self, X: Any, offset: Any = None, exact: bool = False) -> NDArray[Any]:
-        """The most probable class; with two classes the second where its log-odds are positive. exact: in integers."""
+        """The most probable class; of two the one that constraints name (else the second) if its log-odds are above 0.
+
+        exact: in integers.
+        """
         if flag("exact", exact):
             network, integers = self._evaluate_exact(X, offset)
             return np.asarray(self.classes_[network.decide(integers)])
         f = self._evaluate(X, offset)
-        best = (f[:, 0] > 0).astype(np.int64) if f.shape[1] == 1 else f.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        assert self.frozen_.link is not None
+        return np.asarray(self.classes_[self.frozen_.link.decide(f)])
 
     def threshold(self, X: Any, y: Any = None, **target: Any) -> Threshold:
         """The threshold on decision_function for rate=, recall= or efficiency= (see choose_threshold); two classes."""
@@ -285,6 +299,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         """Scale (and, with two classes, shift) log-odds to fit these rows, under the same promise; changes self."""
         f, codes = self._evaluate(X), self._codes(y)
         weight = read_weights(sample_weight, len(f))
+        if self.frozen_.link is not None and self.frozen_.link.positive == 0:
+            codes = 1 - codes  # f is about the first class
         self._adopt(rescale(self.frozen_, *best_scaling(f, codes, weight)), self._schema)
         self._calibration = self._held_out = None  # that was another model
         return self

@@ -30,7 +30,13 @@ from monolip.estimators.fit_options import FitOptions
 from monolip.estimators.folds import FEWEST_ROWS, Rows, every_row, make_folds
 from monolip.estimators.freeze import freeze
 from monolip.estimators.inputs import fit_inputs, kinds_of_bins, make_problem
-from monolip.estimators.members import Group, ValidationRows, deal_rows, fit_additive_models, validation_rows_of_user
+from monolip.estimators.members import (
+    Group,
+    ValidationRows,
+    deal_rows,
+    fit_additive_models,
+    validation_rows_of_user,
+)
 from monolip.estimators.stages import (
     History,
     Plan,
@@ -46,6 +52,7 @@ from monolip.input_transform import InputTransform
 __all__ = ["Fitted", "Settings", "definition", "fit_network", "marked_history", "train_groups"]
 
 Validation = tuple[RawTable, Target]
+OWN_ARGUMENTS = ("hidden_layer_sizes", "validation_fraction")  # fields of the options that the constructor may set
 
 
 @dataclass(frozen=True)
@@ -152,6 +159,7 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
     """Return what all members of a model share, by the argument it came from; a warm start may not change it."""
     shares = None if target.classes is None else np.bincount(target.classes, target.weight).tolist()
     unit = (target.scale, target.shift, target.deviation, shares)
+    options = settings.options
     return {
         "y (or its weights, loss or classes)": (target.loss, target.link, *unit),
         "monotonic_cst": promises.directions.tolist(),
@@ -159,7 +167,9 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
         "max_slope": (str(promises.caps.tolist()), promises.standard_cap),  # as text: NaN is equal to NaN
         "missing": promises.missing,
         "n_bins": settings.n_bins,
-        "fit_options": settings.options.get_params(),
+        **{name: getattr(settings, name) for name in ("max_iter", "batch_size", "early_stopping")},
+        **{name: getattr(options, name) for name in OWN_ARGUMENTS},
+        "fit_options": replace(options, **{name: getattr(FitOptions(), name) for name in OWN_ARGUMENTS}),
     }
 
 

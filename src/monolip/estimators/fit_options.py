@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+import operator
 import reprlib
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
+
+import numpy as np
 
 from monolip.errors import InputError
 from monolip.input_columns import plain_value
 
-__all__ = ["FitOptions", "Stage"]
+__all__ = ["MOST_BINS", "FitOptions", "Stage"]
+
+MOST_BINS = 256  # per feature
 
 
 @dataclass(frozen=True)
@@ -98,43 +104,37 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            several = isinstance(value, list | tuple) or (hasattr(value, "ndim") and value.ndim == 1)
-            given = tuple(value) if several else (value,)
-            if any(hasattr(v, "dtype") for v in given):  # numbers of numpy; tuples of plain ones stay the same object
-                given = tuple(map(plain_value, given))
-            if field.name in _PAIRS and len(given) == 1:
-                given *= 2
-            whole = field.type.startswith(("int", "tuple[int")) if isinstance(field.type, str) else False
-            lowest, highest = _LIMITS.get(field.name, (0, 1e12))
-            right_length = len(given) == 2 if field.name in _PAIRS else len(given) == 1 or field.name in _LISTS
-            right_length = right_length and len(given) <= _LONGEST
-            if not given or not right_length or not all(_is_number(v, whole, field.name) for v in given):
-                raise InputError(f"{field.name} is {_kind(field.name, whole)}; got {reprlib.repr(value)}; correct it.")
-            if not all(v is None or lowest <= v <= highest for v in given):
-                raise InputError(f"{field.name} lies in [{lowest}, {highest}]; got {reprlib.repr(value)}; correct it.")
-            object.__setattr__(self, field.name, given if field.name in (*_PAIRS, *_LISTS) else given[0])
+            given = getattr(self, field.name)
+            value = _read(field.name, given, field.default)
+            if value is not given:
+                object.__setattr__(self, field.name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return every field by name, as scikit-learn's searches ask for them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **params: Any) -> Self:
-        """Change fields, as scikit-learn's searches do; unknown names are refused."""
-        known = [field.name for field in fields(self)]
-        unknown = [name for name in params if name not in known]
+        """Change fields in place, for scikit-learn's searches; unknown names are refused."""
+        unknown = sorted(set(params) - {field.name for field in fields(self)})
         if unknown:
-            raise InputError(f"the fields of FitOptions are {', '.join(known)}; got {unknown[0]!r}; correct the name.")
-        for name, value in replace(self, **params).get_params().items():
+            raise InputError(
+                f"FitOptions has the fields {', '.join(field.name for field in fields(self))}; got {unknown[0]!r}; "
+                "correct the name."
+            )
+        for name, value in vars(replace(self, **params)).items():
             object.__setattr__(self, name, value)
         return self
 
+    def written(self) -> dict[str, Any]:
+        """Return the fields as plain lists and numbers, for a file."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
     def of(self, name: str, n_rows: int) -> Any:
-        """Return the number of a pair that holds for a table with so many rows."""
+        """Return the number of a pair that holds for a table of so many rows."""
         return getattr(self, name)[0 if n_rows < self.many_rows else 1]
 
     def stages(self, n_rows: int, batch_size: int, max_iter: int | None) -> tuple[Stage, ...]:
-        """Return the stages for a table with so many rows; with max_iter, as many steps as so many passes over it."""
+        """Return the stages of a table of so many rows; with max_iter, as many steps as so many passes over it."""
         if max_iter is None:
             return tuple(self._stage(number) for number in range(int(self.of("n_stages", n_rows))))
         found: list[Stage] = []
@@ -149,47 +149,53 @@ class FitOptions:
         return tuple(found)
 
     def _stage(self, number: int) -> Stage:
-        decay = self.slope_decays[min(number, len(self.slope_decays) - 1)]
-        return Stage(self.first_steps * 2**number, decay)
+        return Stage(self.first_steps * 2**number, self.slope_decays[min(number, len(self.slope_decays) - 1)])
 
 
-_PAIRS = ("n_bins", "n_estimators", "n_validated", "batch_size", "n_stages", "min_stages")
-_LISTS = ("bin_kinds", "ridge_strengths", "hidden_layer_sizes", "slope_decays")
+_PAIRS = ("n_bins", "n_stages", "n_estimators", "n_validated", "batch_size", "min_stages")
+_WHOLE = (
+    "many_rows", "max_validation_rows", "n_bins", "total_bins", "rows_per_bin", "bin_kinds", "one_hot_levels",
+    "n_estimators", "n_validated", "hidden_layer_sizes", "batch_size", "first_steps", "n_stages", "wide_features",
+    "min_stages", "unvalidated_stages",
+)  # fmt: skip
+_AT_LEAST_1 = (
+    "max_validation_rows", "rows_per_bin", "n_estimators", "n_validated", "hidden_layer_sizes", "batch_size",
+    "first_steps", "wide_features",
+)  # fmt: skip
+_ABOVE_0 = ("ridge_strengths", "usual_strength", "validation_fraction")
+_MOST = {"validation_fraction": 0.5, "n_bins": MOST_BINS, "bin_kinds": MOST_BINS}
+_LARGEST = 2**31 - 1  # of any other number
 _LONGEST = 64  # of any tuple
-_LIMITS: dict[str, tuple[float, float]] = {
-    "validation_fraction": (1e-6, 0.5),
-    "max_validation_rows": (1, 2**31),
-    "n_bins": (0, 256),
-    "total_bins": (0, 2**20),
-    "rows_per_bin": (1, 2**31),
-    "bin_kinds": (0, 256),
-    "one_hot_levels": (1, 4096),
-    "ridge_strengths": (1e-9, 1e9),
-    "usual_strength": (1e-9, 1e9),
-    "n_estimators": (1, 64),
-    "n_validated": (1, 64),
-    "hidden_layer_sizes": (1, 4096),
-    "batch_size": (1, 2**31),
-    "first_steps": (1, 2**20),
-    "n_stages": (0, 24),
-    "slope_rate": (1e-9, 1e3),
-    "wide_features": (1, 2**31),
-    "unvalidated_stages": (0, 24),
-}
 
 
-def _kind(name: str, whole: bool) -> str:
-    numbers = "whole numbers" if whole else "finite numbers"
-    if name in _PAIRS:
-        return f"one of the {numbers} from 0 on, or a pair of them (with few rows, with many rows)"
-    if name in _LISTS:
-        return f"a tuple of {numbers} from 0 on{' or None' if name == 'bin_kinds' else ''}"
-    return f"a {'whole' if whole else 'finite'} number from 0 on"
+def _read(name: str, given: Any, default: Any) -> Any:
+    """Return the value of a field, checked: the very object where it needs no conversion, as clones ask for it."""
+    if not isinstance(default, tuple):
+        return _number(name, given)
+    several = np.iterable(given) and not isinstance(given, str | bytes | Mapping)
+    if not several:
+        return (_number(name, given),) * (2 if name in _PAIRS else 1)
+    values = tuple(given)
+    few = not values and name != "hidden_layer_sizes"
+    if few or len(values) > _LONGEST or (name in _PAIRS and len(values) != 2):
+        rule = "one number or a pair of them" if name in _PAIRS else f"1 to {_LONGEST} numbers"
+        raise InputError(f"{name} of FitOptions holds {rule}; got {reprlib.repr(given)}; correct it.")
+    found = tuple(_number(name, value) for value in values)
+    unchanged = isinstance(given, tuple) and all(map(operator.is_, found, given))
+    return given if unchanged else found
 
 
-def _is_number(value: Any, whole: bool, name: str) -> bool:
-    if value is None:
-        return name == "bin_kinds"
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-        return False
-    return bool(value >= 0)
+def _number(name: str, given: Any) -> Any:
+    value, whole = plain_value(given), name in _WHOLE
+    if value is None and name == "bin_kinds":
+        return None
+    low, most = int(name in _AT_LEAST_1), _MOST.get(name, _LARGEST)
+    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if is_number and low <= value <= most and (value > 0 or name not in _ABOVE_0):
+        return given if type(given) is type(value) else value
+    kind = "whole numbers" if whole else "numbers"
+    start = "above 0 and at most" if name in _ABOVE_0 else f"from {low} to"
+    raise InputError(
+        f"{name} of FitOptions holds {kind} {start} {most:,}{', or None' if name == 'bin_kinds' else ''}; got "
+        f"{reprlib.repr(value)}; correct it."
+    )

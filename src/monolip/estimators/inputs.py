@@ -30,7 +30,6 @@ from monolip.input_transform import InputTransform
 from monolip.piecewise_linear import PiecewiseLinear
 
 __all__ = [
-    "MOST_BINS",
     "MOST_PIECES",
     "MergedInputs",
     "bin_ranges",
@@ -46,7 +45,6 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-MOST_BINS = 256  # per feature
 MOST_PIECES = 2**26  # of all features: maps^2 * knots; checker/monolip_check.py has the same number
 FEW_BINS = 8  # whose slopes have a ridge penalty of 1; with many features, half of them or none
 MAP_PENALTY, CATEGORY_PENALTY = 0.1, 0.3  # ridge penalties of the map of a whole feature, and of a category's columns

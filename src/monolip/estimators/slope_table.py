@@ -15,7 +15,7 @@ from monolip.certify.certificate import Certificate
 from monolip.errors import SlopeError
 from monolip.estimators._text import text_table
 from monolip.frozen import FrozenNetwork
-from monolip.input_columns import CategoryColumn, plain_value
+from monolip.input_columns import CategoryColumn
 from monolip.monotonic_cst import feature_index
 from monolip.rounding import digits_up, interval_text, round_up
 from monolip.slopes import SlopeBounds, promise_word
@@ -48,15 +48,16 @@ class SlopeTable:
 
     Promised is what was asked for before the fit; certified what is proved of the network that came out, the interval
     of the certificate. A promise of a direction holds bit for bit in `predict`. Between missing and present values
-    nothing is promised unless missing="lowest" or "highest". Of two classes it is about `label`: the class that all
-    promises named, else the second; its head says which. labels: of the columns that the model was fitted on, where
-    they are no names and no positions.
+    nothing is promised unless missing="lowest" or "highest". Of two classes it is about `label`, the class that
+    constraints name, else the second: about its probability, in words P(target = label), which its head says. labels:
+    of the columns that the model was fitted on, where they are no names and no positions.
     """
 
     rows: tuple[SlopeRow, ...]
     unit: str
     label: Any = None
     labels: tuple[Hashable, ...] | None = None
+    probability: str | None = None
 
     @classmethod
     def of(
@@ -64,23 +65,21 @@ class SlopeTable:
         network: FrozenNetwork,
         capped: Collection[str] = (),
         certificate: Certificate | None = None,
-        named: int = 1,
     ) -> SlopeTable:
         """Read off a frozen network; capped: features whose promised interval is one that max_slope asked for.
 
         Every feature has such an interval; a generous one that nobody asked for is not worth printing. certificate: of
         this network; without one, the smallest and largest slope of any first-layer unit on any piece of a feature's
-        calibration, which is proved too, sooner found and wider. named: of two classes the one it is about, 0 or 1.
+        calibration, which is proved too, sooner found and wider.
         """
         assert network.inputs is not None
         assert network.link is not None
         proved = [] if certificate is None else [(claim.lower, claim.upper) for claim in certificate]
         rows = [row for j in range(network.inputs.n_raw) for row in _feature_rows(network, j, capped, proved)]
-        labels = network.link.labels
-        if labels is None or len(labels) != 2:
-            return cls(tuple(rows), network.link.unit)
-        rows = rows if named else [_turned(row) for row in rows]
-        return cls(tuple(rows), f"log-odds of {plain_value(labels[named])!r}", plain_value(labels[named]))
+        link = network.link
+        if link.labels is None or link.positive is None:
+            return cls(tuple(rows), link.unit)
+        return cls(tuple(rows), link.unit, link.labels[link.positive], probability=link.probability())
 
     def __getitem__(self, key: Hashable) -> tuple[float, float]:
         """Return (lower, upper) of a feature, over all classes; key: its name, position or label, as in `slopes=`."""
@@ -124,7 +123,7 @@ class SlopeTable:
         classes = any(row.output for row in self.rows)
         odds = any(row.probability is not None for row in self.rows)
         unit = {"log units": "log of the prediction"}.get(self.unit, self.unit)
-        promised = "promised" if self.label is None else f"promised of P({self.label})"
+        promised = "promised" if self.probability is None else f"promised of {self.probability}"
         head = ["feature", *(["class"] if classes else []), promised, f"certified slope, {unit} per unit"]
         lines = [[*head, *(["|dP/dx| at most"] if odds else [])]]
         for row in self.rows:
@@ -134,16 +133,6 @@ class SlopeTable:
             steepest = "-" if row.probability is None else f"{digits_up(row.probability, 4):.4g}"
             lines.append(line + ([steepest] if odds else []))
         return lines
-
-
-def _turned(row: SlopeRow) -> SlopeRow:
-    """A row about the second of two classes as one about the first, whose log-odds are the negative."""
-    word, gap, kind = row.promise.partition(" ")  # "(category)", or nothing
-    promise = {"increasing": "decreasing", "decreasing": "increasing"}.get(word, word) + gap + kind
-    lower = None if row.upper is None else 0.0 - row.upper
-    upper = None if row.lower is None else 0.0 - row.lower
-    promised = None if row.promised is None else (0.0 - row.promised[1], 0.0 - row.promised[0])
-    return row._replace(promise=promise, promised=promised, lower=lower, upper=upper)
 
 
 def _feature_rows(network: FrozenNetwork, j: int, capped: Collection[str], proved: Sequence[Any]) -> list[SlopeRow]:

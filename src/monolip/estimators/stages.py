@@ -246,10 +246,16 @@ def _row(
 
 
 def _reported(trained: Trained, rows: Sequence[dict[str, Any]], plan: Plan) -> Trained:
-    """Return it with rows added to its history, after the callbacks have seen them."""
-    ended = [callback(dict(row)) is True for row in rows for callback in plan.callbacks]
-    stopped: Stopped = "callback" if any(ended) and not trained.stopped else trained.stopped
-    return replace(trained, history=(*trained.history, *rows), stopped=stopped)
+    """Return it with rows added to its history, after the callbacks have seen them.
+
+    Ctrl-C while a callback runs ends training, and loses nothing that was trained before.
+    """
+    trained = replace(trained, history=(*trained.history, *rows))
+    try:
+        ended = [callback(dict(row)) is True for row in rows for callback in plan.callbacks]
+    except KeyboardInterrupt:
+        return replace(trained, stopped="interrupted")
+    return replace(trained, stopped="callback") if any(ended) and not trained.stopped else trained
 
 
 def _why_stopped(results: Sequence[TrainingResult]) -> Stopped:

@@ -161,5 +161,5 @@ def _output_lines(parts: HeaderParts) -> list[str]:
         lines[0] += f", integers in units of 2^{-parts.network.link.unit}"
         lines[0] += f" above {parts.network.link.offset!r}" if parts.network.link.offset else ""
     if plain is not None and plain.labels:
-        lines += [f"  p[{k}]  probability of {label!r}" for k, label in enumerate(plain.labels)]
+        lines += [f"  p[{k}]  {plain.probability(k)}" for k in range(len(plain.labels))]
     return lines

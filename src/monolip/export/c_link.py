@@ -92,10 +92,14 @@ def _float(name: str, link: OutputLink | None, layers: CNetwork) -> tuple[str, s
     if kind == "log":
         return tables, helper, [f"for (k = 0; k < 1; k++) p[k] = {name}_exp((double)f[k]);"]
     if kind == "logit":
+        assert link is not None
         return (
             tables,
             helper,
-            [f"for (k = 0; k < 2; k++) p[k] = 1.0 / (1.0 + {name}_exp(k ? -(double)f[0] : (double)f[0]));"],
+            [
+                "for (k = 0; k < 2; k++)",
+                f"    p[k] = 1.0 / (1.0 + {name}_exp(k == {link.positive} ? -(double)f[0] : (double)f[0]));",
+            ],
         )
     return (
         tables,
@@ -152,8 +156,8 @@ def _fixed(name: str, link: FixedLink) -> tuple[str, str, list[str]]:
             ],
         )
     n = f"{M}_PREDICTIONS"
-    value = "(i ? (int64_t)f[0] : 0)" if kind == "logit" else "(int64_t)f[i]"
-    terms = value, value.replace("i ?", "k ?").replace("[i]", "[k]")
+    value = f"(i == {link.positive} ? (int64_t)f[0] : 0)" if kind == "logit" else "(int64_t)f[i]"
+    terms = value, value.replace("i ==", "k ==").replace("[i]", "[k]")
     return (
         tables,
         helper,

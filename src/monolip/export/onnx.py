@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from monolip._version import __version__
 from monolip.certify.audit_onnx import session_of
 from monolip.certify.certificate import certify
+from monolip.certify.claims_about import claims_about
 from monolip.export.onnx_graph import OPSET, Graph
 from monolip.export.onnx_lowering import graph_of, promises_bits
 from monolip.export.onnx_parity import Artefact, Columns, Run, measured
@@ -98,6 +99,9 @@ def _metadata(network: Network, arithmetic: str, order: str) -> dict[str, str]:
         "monolip.bad_inputs": _BAD_INPUTS,
         "monolip.link": "none" if link is None else link.name,
         "monolip.labels": json.dumps(link.labels if link is not None else None),
+        "monolip.positive": json.dumps(link.positive if link is not None else None),
+        "monolip.target": json.dumps(link.target if link is not None else None),
+        "monolip.claims_about": claims_about(certificate.document),
     }
 
 

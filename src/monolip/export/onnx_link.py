@@ -29,7 +29,8 @@ def predictions(graph: Graph, link: OutputLink, f: str) -> tuple[str, int]:
     if link.name == "log":
         return _exp(g, f, 708.0), 1
     if link.name == "logit":
-        both = g.add("Concat", f, g.add("Neg", f), axis=1)  # P(first) = 1 / (1 + e^f), P(second) = 1 / (1 + e^-f)
+        own, other = g.add("Neg", f), f  # P = 1 / (1 + e^-f) of the class that f is about, 1 / (1 + e^f) of the other
+        both = g.add("Concat", *((other, own) if link.positive else (own, other)), axis=1)
         one = g.constant(1.0, "float64")
         return g.add("Div", one, g.add("Add", one, _exp(g, both, _NEAR))), 2
     count = link.n_outputs
@@ -76,7 +77,8 @@ def fixed_predictions(graph: Graph, link: FixedLink, f: str) -> tuple[str, int]:
         place = g.add("Add", exponent, g.constant(_FAR, "int64"))
         return g.add("Mul", g.cast(mantissa, "float64"), g.add("Gather", powers, place)), 1
     if link.name == "logit":
-        columns = [g.add("Sub", whole, whole), whole]
+        zero = g.add("Sub", whole, whole)
+        columns = [zero, whole] if link.positive else [whole, zero]
     else:
         count = len((link.link and link.link.labels) or ())
         columns = g.add_many("Split", count, whole, g.constant([1] * count, "int64"), axis=1)

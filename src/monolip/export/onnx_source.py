@@ -71,6 +71,7 @@ def _require_text(network: Network) -> None:
     """Refuse names and labels that no file can hold."""
     link = network.link.link if isinstance(network, FixedPointNetwork) else network.link
     words = [*features_of(network), *((link.labels or ()) if link is not None else ())]
+    words += [link.target] if link is not None and link.target is not None else []
     words += [label for column in raw_columns_of(network) for label in getattr(column, "categories", ())]
     for word in words:
         if isinstance(word, str) and any("\ud800" <= letter <= "\udfff" for letter in word):

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError
-from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._tables import RawColumn, RawTable
 from monolip.frozen import FrozenNetwork
@@ -42,7 +41,7 @@ class Score:
     def of(cls, model: Any, label: Any = None) -> Score:
         """model: a fitted estimator, or a FrozenNetwork with an input transform and a link. label: a class.
 
-        None: of two classes the one that promises named, else the last.
+        None: of two classes the one that constraints name, else the last.
         """
         network = getattr(model, "frozen_", model)
         if not isinstance(network, FrozenNetwork) or network.inputs is None or network.link is None:
@@ -57,17 +56,26 @@ class Score:
                 raise InputError(f"a class belongs to a classifier; got {label!r} for a regression; leave it out.")
             return cls(network, 0, 1.0, None, fast)
         names = [str(name) for name in labels]
-        usual = named_class(model, labels) if len(labels) == 2 else len(labels) - 1
+        usual = len(labels) - 1 if network.link.positive is None else network.link.positive
         at = usual if label is None else names.index(str(label)) if str(label) in names else -1
         if at < 0:
             raise InputError(f"an explanation is about one of the classes {names[:8]}; got {label!r}; choose one.")
         two = len(labels) == 2
-        return cls(network, 0 if two else at, -1.0 if two and at == 0 else 1.0, labels[at], fast)
+        return cls(network, 0 if two else at, 1.0 if at == usual or not two else -1.0, labels[at], fast)
 
     @property
     def unit(self) -> str:
         assert self.network.link is not None
-        return self.network.link.unit if self.label is None else f"log-odds of {self.label!r}"
+        if self.label is None:
+            return self.network.link.unit
+        return f"log-odds of {self.probability}"
+
+    @property
+    def probability(self) -> str | None:
+        """The probability that is explained, in words; None of a regression."""
+        link = self.network.link
+        assert link is not None
+        return None if self.label is None else link.probability((link.labels or ()).index(self.label))
 
     def of_columns(self, columns: Mapping[str, Any]) -> FloatArray:
         """Raw columns by name, (n,) each -> (n,)."""

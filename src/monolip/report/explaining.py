@@ -33,7 +33,8 @@ class Reason:
 class Explanation:
     """reasons: largest effect first; they add up to score - reference_score. goal: the score asked about, or None.
 
-    prediction, reference_prediction: the scores as predictions (regression) or as the probability of `label`.
+    prediction, reference_prediction: the scores as predictions (regression) or as the probability of `label`, which
+    `probability` has in words.
     """
 
     score: float
@@ -48,6 +49,7 @@ class Explanation:
     goal_prediction: float | None = None
     changes: tuple[Change, ...] = ()
     together: Together | None = None
+    probability: str | None = None
 
     @property
     def remainder(self) -> float:
@@ -96,7 +98,7 @@ def explain(
     reasons.sort(key=lambda reason: -abs(reason.effect))
     k = sum(not same_value(own[name], other[name]) for name in score.names)
     how = "Shapley values, all orders" if k <= EXACT_UP_TO else "Shapley values, 512 orders sampled"
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = {"probability": score.probability}
     if goal is not None:
         wanted = score.score_for(goal)
         sign = -1 if here > wanted else 1
@@ -117,7 +119,7 @@ def _check_names(score: Score, names: Collection[str], what: str) -> None:
 
 
 def _promises(score: Score, capped: Collection[str]) -> list[Any]:
-    """What is promised of the explained score: of the first of two classes the other way round."""
+    """What is promised of the explained score: of the class that f is not about the other way round."""
     rows = list(SlopeTable.of(score.network, capped))
     if score.network.n_outputs > 1:
         return [row for row in rows if row.output == str(score.label)]

@@ -125,7 +125,7 @@ def _metrics(subject: Subject, judgement: Judgement, inside: NDArray[np.bool_]) 
         positive, decided = subject.labels[subject.named], (p[:, 1] > 0.5) == bool(subject.named)
         y, p = subject.of_named(y, p)
         found[f"share {positive}"] = float((y == 1).mean())
-        found[f"mean P({positive})"] = float(p[:, 1].mean())
+        found[f"mean {subject.probability(subject.named)}"] = float(p[:, 1].mean())
         found[f"decided {positive}"] = float(decided.mean())
         found["false positive rate"] = float(decided[y == 0].mean()) if (y == 0).any() else np.nan
         found["false negative rate"] = float((~decided[y == 1]).mean()) if (y == 1).any() else np.nan

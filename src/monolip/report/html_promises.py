@@ -42,24 +42,24 @@ def direction_of(subject: Subject, feature: str, output: int = 0) -> str:
 
 
 def told_direction(subject: Subject, feature: str, output: int = 0) -> str:
-    """The direction of what sentences are about, which may be the first of two classes."""
+    """The direction of what sentences are about, which may be the class that f is not about."""
     return _told(subject, direction_of(subject, feature, output))
 
 
 def _told(subject: Subject, word: str) -> str:
-    """A word for the second of two classes, as one for the class that sentences are about."""
+    """A word for the class that f is about, as one for the class that sentences are about."""
     turned = {"increasing": "decreasing", "decreasing": "increasing"} if subject.is_turned else {}
     return turned.get(word, word)
 
 
 def told_slope(subject: Subject, low: float, high: float) -> tuple[float, float]:
-    """A slope interval of log-odds of the second of two classes, as that of the class that sentences are about."""
+    """A slope interval of f, the log-odds of one of two classes, as that of the class that sentences are about."""
     return (-high, -low) if subject.is_turned else (low, high)
 
 
 def told_scale(subject: Subject) -> str:
     """What those slopes are of."""
-    return f"log-odds of {subject.labels[0]}" if subject.is_turned else subject.scale
+    return f"log-odds of {subject.probability(subject.named)}" if subject.is_turned else subject.scale
 
 
 def focus_of(subject: Subject) -> int:
@@ -71,9 +71,9 @@ def focus_of(subject: Subject) -> int:
 def answer_words(subject: Subject, output: int = 0) -> str:
     """What the direction is of."""
     if subject.link == "softmax":
-        return f"P({subject.labels[output]})"
+        return subject.probability(output)
     if subject.labels:
-        return f"P({subject.labels[subject.named]})"
+        return subject.probability(subject.named)
     return "the prediction" if subject.target == "prediction" else f"the predicted {subject.target}"
 
 

@@ -84,7 +84,7 @@ def _class_charts(subject: Subject, judgement: Judgement) -> list[Html]:
 def _calibration_chart(subject: Subject, judgement: Judgement) -> Html:
     y, predictions = subject.of_named(judgement.y, judgement.main.predictions)
     found = measure_calibration(predictions, y)
-    what = f"P({subject.labels[subject.named]})" if len(subject.labels) == 2 else "P(most probable class)"
+    what = subject.probability(subject.named) if len(subject.labels) == 2 else "P(most probable class)"
     words = (
         f"Calibration: mean predicted against observed share in {len(found.bins)} bins, error {short(found.error, 3)}"
     )

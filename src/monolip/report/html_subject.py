@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from monolip.certify.certificate import Certificate, Claim, certify
 from monolip.errors import InputError
 from monolip.estimators._base import MonotonicBase
-from monolip.estimators._named_class import named_class
 from monolip.estimators._prediction import Predictor
 from monolip.estimators._schema import Schema, table_like
 from monolip.estimators._tables import RawTable
@@ -22,12 +21,14 @@ from monolip.estimators.slope_table import SlopeTable
 from monolip.frames import as_frame
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import NumericColumn
+from monolip.output_link import probability_of
 from monolip.report._shape import seen_values
 from monolip.report.html_text import plain
 
 __all__ = ["Subject", "distinct_names", "network_of", "rows_of", "subject_of", "targets_of"]
 
 FloatArray = NDArray[np.float64]
+NO_TARGET = "prediction"  # what a page calls the answer where nobody has named it
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,26 @@ class Subject:
 
     @property
     def is_turned(self) -> bool:
-        """Whether sentences are about the first of two classes, and directions therefore read the other way round."""
-        return self.link == "logit" and self.named == 0
+        """Whether sentences are about the other class than f, and directions therefore read the other way round."""
+        return self.link == "logit" and self.named != self.about
+
+    @property
+    def about(self) -> int:
+        """Of two classes the position of the one that f is about; 1 where there is no choice."""
+        return 0 if self.network.link is not None and self.network.link.positive == 0 else 1
+
+    def probability(self, k: int) -> str:
+        """The probability of a class in words: of its target, where the model or the page knows its name."""
+        assert self.network.link is not None
+        assert self.network.link.labels is not None
+        target = self.network.link.target or (None if self.target == NO_TARGET else self.target)
+        label = True if self.network.link.labels[k] is True else self.labels[k]
+        return probability_of(label, None if target is None else plain(target, 80))
 
     def of_named(self, y: NDArray[Any], probabilities: FloatArray) -> tuple[NDArray[Any], FloatArray]:
         """Codes (n,) and probabilities (n, classes); of two classes with the one the page is about as the second."""
-        return (1 - y, probabilities[:, ::-1]) if self.is_turned else (y, probabilities)
+        first = self.link == "logit" and self.named == 0
+        return (1 - y, probabilities[:, ::-1]) if first else (y, probabilities)
 
     @property
     def link(self) -> str:
@@ -71,7 +86,7 @@ class Subject:
     def scale(self) -> str:
         """The scale of f, in words."""
         if self.link == "logit":
-            return f"log-odds of {self.labels[1]}"
+            return f"log-odds of {self.probability(self.about)}"
         return {"identity": self.target, "log": f"log of {self.target}", "softmax": "logit"}[self.link]
 
     def unit(self, name: str) -> str:
@@ -142,8 +157,21 @@ def subject_of(
     units_ = {name_of[name]: plain(unit, 20) for name, unit in words.items()}
     table_ = SlopeTable(rows, slopes.unit)
     shown: dict[str, Any] = {"claims": claims, "names": names, "labels": labels}
-    shown["named"] = named_class(estimator, network.link.labels if network.link else None, positive)
-    return Subject(network, estimator, certificate, table_, plain(target or "prediction", 80), units_, **given, **shown)
+    shown["named"] = _named(network, classes, positive)
+    return Subject(network, estimator, certificate, table_, plain(target or NO_TARGET, 80), units_, **given, **shown)
+
+
+def _named(network: FrozenNetwork, classes: Sequence[str], positive: Any) -> int:
+    """Of two classes the position of `positive`; without it of the one that f is about."""
+    if positive is None:
+        return 0 if network.link is not None and network.link.positive == 0 else 1
+    if len(classes) != 2 or str(positive) not in classes:
+        known = f"the classes {classes}" if classes else "no classes"
+        raise InputError(
+            f"positive is one of the two classes of a classifier; got {positive!r} and {known[:200]}; name one of "
+            "them, or leave it out."
+        )
+    return classes.index(str(positive))
 
 
 def distinct_names(names: Sequence[str], most: int) -> tuple[str, ...]:

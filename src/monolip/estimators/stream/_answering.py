@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from monolip.errors import InputError
@@ -93,8 +92,8 @@ class Answering:
             return fixed.link.apply(q), best, model._predictor.evaluate(table, 1) if self.score else None
         f = model._predictor.evaluate(table, 1)
         if self.offset is not None:
-            f = f + _numbers(rows, self.offset, "offset", 0.0)[:, None]
-        return link.apply(f), (f[:, 0] > 0).astype(np.int64) if f.shape[1] == 1 else f.argmax(axis=1), f
+            f = f + link.sign * _numbers(rows, self.offset, "offset", 0.0)[:, None]
+        return link.apply(f), link.decide(f), f
 
     def _tell(self, rows: Any) -> None:
         if self.watcher is not None:

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from monolip.errors import InputError
+from monolip.estimators._named_class import named_class
 from monolip.estimators._sampling import _shares
 from monolip.estimators._targets import _FAR, _LOG_LINK, Target, class_target, number_target
+from monolip.estimators.stream._batch import Layout
 from monolip.estimators.stream.sample import Sample
 from monolip.input_columns import plain_value
+from monolip.output_link import LONGEST_NAME
 
 __all__ = ["StreamTarget", "kinds_of", "require_rows", "sampled_cells"]
 
@@ -69,6 +72,8 @@ class StreamTarget:
     class_weight: FloatArray | None
     weighted: bool
     shifted: bool
+    positive: int | None = None
+    name: str | None = None
 
     @classmethod
     def of_numbers(
@@ -92,10 +97,11 @@ class StreamTarget:
         cells: FloatArray,
         extra: FloatArray | None,
         sample: Sample,
-        class_weight: Any,
-        weighted: bool,
-        shifted: bool,
+        model: Any,
+        layout: Layout,
     ) -> StreamTarget:
+        """model: whose constraints name a class."""
+        class_weight, weighted, shifted = model.class_weight, layout.weight is not None, layout.offset is not None
         seen = list(sample.classes)
         labels = np.array(seen, dtype=object if seen and isinstance(seen[0], str) else None)
         order = np.argsort(labels)
@@ -107,7 +113,9 @@ class StreamTarget:
             balanced = isinstance(class_weight, str) and class_weight == "balanced"
             by_class = rows.sum() / (len(rows) * rows) if balanced else compute_sample_weight(class_weight, labels)
         _require_two(sample, labels, codes, by_class)
-        made = cls(_nothing(labels), labels, codes, by_class, weighted, shifted)
+        positive = named_class(model.monotonic_cst, model.slopes, labels, layout.features) if len(labels) == 2 else None
+        name = layout.target if 0 < len(layout.target) <= LONGEST_NAME else None
+        made = cls(_nothing(labels), labels, codes, by_class, weighted, shifted, positive, name)
         target = made._classes(cells)
         if extra is not None:
             target = replace(target, weight=extra if target.weight is None else target.weight * extra)
@@ -129,7 +137,8 @@ class StreamTarget:
         weight = cells[:, -3] if self.weighted else None
         if self.class_weight is not None:
             weight = self.class_weight[codes] * (1.0 if weight is None else weight)
-        return class_target(codes, self.labels, weight, cells[:, -2] if self.shifted else None)
+        offset = cells[:, -2] if self.shifted else None
+        return class_target(codes, self.labels, weight, offset, self.positive, self.name)
 
 
 def _require_two(sample: Sample, labels: NDArray[Any], codes: NDArray[np.int64], by_class: FloatArray | None) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from monolip.estimators._targets import with_name
 from monolip.estimators.stream._batch import Layout, read_batch
 from monolip.estimators.stream._one_type import alike
 from monolip.estimators.stream._schedule import read_groups
@@ -30,6 +31,6 @@ def fit_whole(model: Any, files: Source, layout: Layout, callback: Callable[[dic
         what: None if name is None else table.column(name).to_numpy()
         for what, name in (("sample_weight", layout.weight), ("offset", layout.offset))
     }
-    return model.fit(
-        table.select(list(layout.features)), np.concatenate([y for _, y in parts]), **more, callbacks=callback
-    )
+    y = np.concatenate([y for _, y in parts])
+    labels = with_name(y, layout.target) if layout.is_class else y
+    return model.fit(table.select(list(layout.features)), labels, **more, callbacks=callback)

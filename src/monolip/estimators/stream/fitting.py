@@ -18,7 +18,6 @@ from monolip.errors import InputError, MonolipError, PromiseWarning
 from monolip.estimators._against_data import contradicted
 from monolip.estimators._facts import Facts
 from monolip.estimators._held_out import HeldOut
-from monolip.estimators._named_class import named_class
 from monolip.estimators._progress import SHORT_OF_TIME, Display
 from monolip.estimators._promises import read_promises
 from monolip.estimators._schema import learn_schema
@@ -131,14 +130,14 @@ class _StreamFit:
             target = self._target(cells, extra, sample)
             schema = learn_schema(columns.every_label(table, sample), model.categorical_features)
             promises = read_promises(
-                schema, model.monotonic_cst, model.slopes, model.max_slope, model.missing, target.labels
-            )
+                schema, model.monotonic_cst, model.slopes, model.max_slope, model.missing, target.labels,
+                target.positive,
+            )  # fmt: skip
         except MonolipError:
             if self.kept is not None:
                 self.kept.withdraw()  # of this pass with these arguments nothing can come
             raise
-        named = named_class(model, target.labels)
-        if text := contradicted(table, schema, promises, target.sampled, target.labels, named):
+        if text := contradicted(table, schema, promises, target.sampled):
             warnings.warn(text, PromiseWarning, stacklevel=4)
         left = None if self.settings.max_time is None else max(1e-3, self.settings.max_time - self._seconds())
         told = (self.display.row, *(() if self.watcher is None else (self.watcher.row,)))
@@ -150,8 +149,8 @@ class _StreamFit:
             )  # fmt: skip
         del table, cells
         made = Buffers(
-            self.files, self.layout, self.plan, sample, fit, target, columns,
-            settings.options.hidden_layer_sizes, settings.seed,
+            self.files, self.layout, self.plan, sample, fit, target, columns, settings.options.hidden_layer_sizes,
+            settings.seed,
         )  # fmt: skip
         self._finish(made, schema, promises, *self._refine(made, fit))
         return model
@@ -189,9 +188,9 @@ class _StreamFit:
         return labelled, declared
 
     def _target(self, cells: Any, extra: Any, sample: Sample) -> StreamTarget:
-        has = (self.layout.weight is not None, self.layout.offset is not None)
         if self.layout.is_class:
-            return StreamTarget.of_classes(cells, extra, sample, self.model.class_weight, *has)
+            return StreamTarget.of_classes(cells, extra, sample, self.model, self.layout)
+        has = (self.layout.weight is not None, self.layout.offset is not None)
         return StreamTarget.of_numbers(cells, extra, self.model.loss, self.model.loss_parameter, *has)
 
     def _refine(self, made: Buffers, fit: SampleFit) -> tuple[Refiner, Standing]:

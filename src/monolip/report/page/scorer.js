@@ -104,7 +104,10 @@ const Monolip = (() => {
   const links = {
     identity: (f) => [f[0]],
     log: (f, exp) => [exp(f[0])],
-    logit: (f, exp) => [1 / (1 + exp(f[0])), 1 / (1 + exp(-f[0]))],
+    logit: (f, exp, about) => {
+      const other = 1 / (1 + exp(f[0])), own = 1 / (1 + exp(-f[0])); // f is about one of the two classes
+      return about === 0 ? [own, other] : [other, own];
+    },
     softmax: (f, exp) => Array.from(f, (own) => {
       let total = 0;
       for (const other of f) total = total + exp(other - own);
@@ -156,7 +159,7 @@ const Monolip = (() => {
       });
       return Array.from(total);
     }
-    return { f, predict: (values) => link(values, exp), knots: (i) => (columns[i].maps || []).flatMap((m) => Array.from(m.knots)) };
+    return { f, predict: (values) => link(values, exp, s.ends.link.positive), knots: (i) => (columns[i].maps || []).flatMap((m) => Array.from(m.knots)) };
   }
   return { network };
 })();

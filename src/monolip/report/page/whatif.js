@@ -6,7 +6,7 @@
   const certificate = JSON.parse(byId("certificate").textContent);
   const net = Monolip.network(certificate, data.scorer.limits, data.scorer.exp);
   const features = data.features, isClass = data.labels.length > 0, softmax = data.link === "softmax";
-  const turned = data.link === "logit" && data.named === 0; // the answer is about the first class
+  const turned = data.turned; // the answer is about the other of two classes than f
   const state = { threshold: data.threshold };
 
   const short = (v, digits = 4) => {
@@ -75,8 +75,8 @@
 
   function decide(f, predictions) {
     if (softmax) return f.indexOf(Math.max(...f));
-    if (turned && state.threshold !== 0.5) return Number(!(predictions[0] > state.threshold));
-    if (data.link === "logit") return Number(state.threshold === 0.5 ? f[0] > 0 : predictions[1] > state.threshold);
+    if (data.link === "logit" && state.threshold === 0.5) return f[0] > 0 ? data.about : 1 - data.about;
+    if (data.link === "logit") return predictions[data.named] > state.threshold ? data.named : 1 - data.named;
     return Number(predictions[0] > state.threshold);
   }
   function ask(values) {
@@ -92,7 +92,7 @@
     if (word === "flat") return true;
     if (word === "free") return false;
     const helps = (word === "increasing") === (side > 0); // raises the answer, or the decided class's probability
-    return softmax ? helps : helps === (decision === 1);
+    return softmax ? helps : helps === (decision === data.about);
   }
 
   /* A value in few digits, never beyond itself as seen from x: what is proved up to it is proved up to there. */
@@ -220,7 +220,7 @@
     const values = row(), answer = ask(values), now = shown(answer);
     begun = begun || answer;
     byId("answer").textContent = isClass ? chance(now) : short(now, 6);
-    if (softmax) byId("answer-name").textContent = `P(${data.labels[answer.predictions.indexOf(now)]})`;
+    if (softmax) byId("answer-name").textContent = data.probabilities[answer.predictions.indexOf(now)];
     byId("decision").textContent = isClass ? `Decision: ${decisionName(answer.decision)}` : `It is ${decisionName(answer.decision)}.`;
     const before = shown(begun);
     byId("change").textContent = now === before || softmax ? "" : `${signed(now - before)} against the start (${isClass ? chance(before) : short(before, 6)})`;
