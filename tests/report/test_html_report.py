@@ -67,7 +67,8 @@ def test_a_page_is_well_formed_and_asks_nobody_for_anything(kind):
     assert all(url.startswith("#") or url == "data:," for url in urls)
     assert "http:" not in text
     assert "https:" not in text
-    assert len(text) < 600_000
+    certificate = max(reader.scripts, key=len)  # as long as its model needs
+    assert len(text) - len(certificate) < 250_000
 
 
 @pytest.mark.parametrize("make", [credit_page, hostile_page])

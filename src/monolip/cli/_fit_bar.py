@@ -102,5 +102,5 @@ class FitBar:
         if loss is not None:
             words = [*words, f"validation loss {loss:.4g}"]
         if self.deadline is not None:
-            words = [*words, f"{max(0.0, self.deadline - time.monotonic()):.0f} s of the time budget left"]
+            words = [*words, f"time budget {max(0.0, self.deadline - time.monotonic()):.0f} s"]
         return "; ".join(words)

@@ -160,10 +160,7 @@ def _encode(value: Any) -> Any:
     FitOptions are {"fit_options": [fields by name, names of fields with their default]}.
     """
     if isinstance(value, FitOptions):
-        written, usual = (
-            {name: list(field) if isinstance(field, tuple) else field for name, field in options.get_params().items()}
-            for options in (value, FitOptions())
-        )
+        written, usual = value.written(), FitOptions().written()
         return {"fit_options": [written, [name for name in written if written[name] == usual[name]]]}
     plain = plain_value(value)
     if plain is None or isinstance(plain, str | bool | int | float):
