@@ -12,7 +12,8 @@ import monolip
 
 PUBLIC = {
     "monolip": {
-        "Certificate", "ConvexForm", "FixedPointNetwork", "FrozenNetwork", "MonotonicClassifier", "MonotonicRegressor",
+        "Certificate", "ConvexForm", "FitOptions", "FixedPointNetwork", "FrozenNetwork", "MonotonicClassifier",
+        "MonotonicRegressor",
         "Norm", "PaperForm", "Rule", "SlopeBounds", "SlopeSet", "__version__", "audit", "certify",
         "engine", "errors", "export", "nn", "report",
     },

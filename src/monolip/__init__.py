@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time a name is 
     from monolip import certify, engine, errors, export, nn, report
     from monolip.certify import Certificate, audit
     from monolip.convex import ConvexForm
-    from monolip.estimators import MonotonicClassifier, MonotonicRegressor
+    from monolip.estimators import FitOptions, MonotonicClassifier, MonotonicRegressor
     from monolip.fixed_point import FixedPointNetwork
     from monolip.frozen import FrozenNetwork
     from monolip.norms import Norm, Rule
@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time a name is 
 _HOMES = {
     "Certificate": "certify",
     "ConvexForm": "convex",
+    "FitOptions": "estimators",
     "FixedPointNetwork": "fixed_point",
     "FrozenNetwork": "frozen",
     "MonotonicClassifier": "estimators",
@@ -46,6 +47,7 @@ _MODULES = ("certify", "engine", "errors", "export", "nn", "report")
 __all__ = [
     "Certificate",
     "ConvexForm",
+    "FitOptions",
     "FixedPointNetwork",
     "FrozenNetwork",
     "MonotonicClassifier",

@@ -89,9 +89,9 @@ def test_some_answers_depend_on_the_estimator_and_the_value(model, given, write)
 @pytest.mark.parametrize(
     ("given", "write"),
     [
-        ({"eval_set": [(X, Y)]}, ".fit takes no 'eval_set': fit holds validation rows out of X itself"),
-        ({"X_val": X, "y_val": Y}, "takes no 'X_val' and no 'y_val':\n- X_val: fit holds validation rows"),
-        ({"validation_data": (X, Y)}, "set validation_fraction= in the constructor or groups= in fit"),
+        ({"eval_set": [(X, Y)]}, ".fit takes no 'eval_set': fit takes validation rows out of X itself"),
+        ({"eval_X": X, "eval_y": Y}, "takes no 'eval_X' and no 'eval_y':\n- eval_X: fit takes validation rows"),
+        ({"validation_data": (X, Y)}, "write fit(X, y, X_val=..., y_val=...) with rows of your own"),
         ({"monotonic_cst": [1]}, "it is an argument of the constructor, so write MonotonicX(monotonic_cst=[1])."),
         ({"verbose": 1}, "so write MonotonicX(verbose=1)."),
         ({"base_margin": Y}, "write fit(X, y, offset=...), one number for each row"),

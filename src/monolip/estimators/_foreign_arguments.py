@@ -24,8 +24,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _CLOSE = 0.75  # how alike two names are, from 0 to 1, so that one is taken for a misspelling of the other
 
 _VALIDATION = (
-    "fit holds validation rows out of X itself, so pass all rows to fit, and set validation_fraction= in the "
-    "constructor or groups= in fit to say which"
+    "fit takes validation rows out of X itself, so leave it out, or write fit(X, y, X_val=..., y_val=...) with rows of "
+    "your own"
 )
 _STOPPING = (
     "training stops early on validation rows by default, so leave it out, or write early_stopping=False to train on "

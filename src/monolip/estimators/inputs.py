@@ -62,7 +62,7 @@ def fit_inputs(
                 f"{inputs.n_raw} features is more than that; use n_bins='auto', or at most {n_bins // 2}."
             )
         return inputs
-    n_bins = choose_n_bins(table, schema, options)
+    n_bins = choose_n_bins(table, schema, options, target.n_outputs)
     inputs = learn_inputs(table, schema, promises, target, n_bins, options.one_hot_levels)
     while too_fine(inputs) and n_bins > 0:
         n_bins //= 2
@@ -70,13 +70,13 @@ def fit_inputs(
     return inputs
 
 
-def choose_n_bins(table: RawTable, schema: Schema, options: FitOptions) -> int:
-    """Return how many bins every numeric feature gets: fewer with few rows or many features."""
+def choose_n_bins(table: RawTable, schema: Schema, options: FitOptions, n_outputs: int = 1) -> int:
+    """Return how many bins every numeric feature gets: fewer with few rows, many features or several outputs."""
     n_numeric = max(1, _count_binned(table, schema))
     most = int(options.of("n_bins", table.n_rows))
     total = min(options.total_bins, table.n_rows)
     n_bins = min(most, total // n_numeric, table.n_rows // options.rows_per_bin)
-    if n_bins > 2 * FEW_BINS:
+    if n_bins > 2 * FEW_BINS and n_outputs == 1:
         return n_bins
     per_feature = options.total_bins // n_numeric
     return min(most, FEW_BINS if per_feature >= FEW_BINS else FEW_BINS // 2 if per_feature >= FEW_BINS // 2 else 0)
