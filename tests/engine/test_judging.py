@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from binned import problem
 
-from monolip.engine.judging import JudgedRows
+from monolip.engine.architecture import Architecture
+from monolip.engine.judging import JudgedRows, mean_loss, row_losses
+from monolip.engine.losses import Loss
+from monolip.engine.problem import Problem
 from monolip.engine.trainer import Trainer
 from monolip.engine.training_options import TrainingOptions
 
@@ -67,3 +70,25 @@ def test_kernels_write_into_their_own_arrays_only(case):
                 owned[at : at + array.nbytes] = True
         assert owned.any()
         assert not whole[~owned].any()
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "softmax"])
+def test_losses_row_by_row_are_those_of_all_rows(rng, loss):
+    outputs = 3 if loss == "softmax" else 1
+    x, weight = rng.normal(size=(60, 2)).astype(np.float32), rng.uniform(0.5, 2, 60)
+    y = {"squared": x[:, 0], "logistic": x[:, 0] > 0, "softmax": rng.integers(0, outputs, 60)}[loss].astype(float)
+    task = Problem(
+        x, y, [[-9, -9]] * outputs, [[9, 9]] * outputs, loss=Loss(loss), architecture=Architecture(hidden=()),
+        sample_weight=weight,
+    )  # fmt: skip
+    rows = np.arange(5, 50)
+    f = rng.normal(size=(45, outputs)).astype(np.float32)
+    judged = JudgedRows(task, rows)
+    each = judged.losses(f)
+    assert each.shape == (45,)
+    assert float(judged.weight @ each / judged.weight.sum()) == pytest.approx(mean_loss(task, rows, f))
+    alone = [row_losses(task, judged.places[k : k + 1], f[k : k + 1])[0] for k in range(45)]
+    np.testing.assert_array_equal(alone, each)
+    if loss == "softmax":
+        classes, g = task.data.y[judged.places, 0].astype(int), f.astype(float)
+        np.testing.assert_allclose(each, np.log(np.exp(g).sum(1)) - g[np.arange(45), classes], rtol=1e-5)

@@ -26,19 +26,15 @@ class Anchored:
     """A problem seen from a start. `problem` is what g is trained on; `network` turns g into f.
 
     start: None to train from zero: `problem` is then the one given. rows: those the start was learned from.
-    used: (d,) columns that g may use; None: all, as the start does in any case.
     """
 
-    def __init__(
-        self, problem: Problem, start: Additive | None, rows: ArrayLike | None = None,
-        used: NDArray[np.bool_] | None = None,
-    ) -> None:  # fmt: skip
-        self.whole, self.start, self.rows, self.used = problem, start, rows, used
+    def __init__(self, problem: Problem, start: Additive | None, rows: ArrayLike | None = None) -> None:
+        self.whole, self.start, self.rows = problem, start, rows
 
     @cached_property
     def problem(self) -> Problem:
-        """Made for who trains: of four members that hold only noise, two do."""
-        return self.whole if self.start is None else _around(self.whole, self.start, self.used)
+        """Made when training begins: a fit may end with the additive model."""
+        return self.whole if self.start is None else _around(self.whole, self.start)
 
     def network(self, g: NetworkArrays) -> NetworkArrays:
         """f = start + g, with first-layer rows exactly inside the intervals of the whole problem."""
@@ -67,14 +63,12 @@ def _constant(problem: Problem, rows: ArrayLike | None) -> NDArray[np.float64]:
     return np.asarray(constant[np.argsort(order)], np.float64)
 
 
-def _around(problem: Problem, start: Additive, used: NDArray[np.bool_] | None) -> Problem:
-    """The same rows, with the start's values as offset and the slope boxes as seen from it; no room where not used."""
+def _around(problem: Problem, start: Additive) -> Problem:
+    """The same rows, with the start's values as offset and the slope boxes as seen from it."""
     around, data = copy(problem), problem.data
     linear = problem.linear(start.slopes)
     linear += start.constant
     known = linear[:, None].astype(problem.dtype)
     around.data = data._replace(offset=known + data.offset if len(data.offset) else known)
     around.lower, around.upper = problem.lower - start.slopes, problem.upper - start.slopes
-    if used is not None:
-        around.lower, around.upper = np.where(used, around.lower, 0.0), np.where(used, around.upper, 0.0)
     return around

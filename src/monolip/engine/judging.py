@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,32 +47,6 @@ class JudgedRows:
     def _lanes(self) -> Lanes:
         return new_lanes(self.problem.layout, self.problem.data)
 
-    @cached_property
-    def _x(self) -> FloatArray:
-        return self.problem.rows_at(self.places)
-
-    def outputs_without(
-        self, network: NetworkArrays, columns: slice | NDArray[np.bool_], orders: Sequence[NDArray[np.int64]],
-        products: FloatArray,
-    ) -> FloatArray:  # fmt: skip
-        """Mean of `outputs` with some columns taken from other rows, in each of the orders in turn.
-
-        products: `products(network)`, the same whichever columns are asked for.
-        """
-        part = self._x[:, columns] @ network.weights[0].T.astype(self._x.dtype)[columns]
-        rest = products - part
-        found = sum(_after_first(rest + part[order], network) for order in orders)
-        return self._with_offsets(np.asarray(found) / len(orders))
-
-    def products(self, network: NetworkArrays) -> FloatArray:
-        """Of rows and first-layer weights: (rows, units)."""
-        return np.asarray(self._x @ network.weights[0].T.astype(self._x.dtype))
-
-    def flat(self, f: FloatArray) -> FloatArray:
-        """Outputs of the constant that is the mean of these, offsets left as they are."""
-        offsets = self._with_offsets(np.zeros_like(f))
-        return np.asarray(np.mean(f - offsets, axis=0) + offsets)
-
     def _with_offsets(self, z: FloatArray) -> FloatArray:
         data = self.problem.data
         if not len(data.offset):
@@ -88,26 +61,6 @@ class JudgedRows:
 def outputs_of(network: NetworkArrays, problem: Problem, rows: ArrayLike) -> FloatArray:
     """Outputs of a network in convex form for rows of a problem, its offsets included: (rows, outputs)."""
     return JudgedRows(problem, rows).outputs(network)
-
-
-def _after_first(z: FloatArray, network: NetworkArrays) -> FloatArray:
-    """Outputs, from the products of inputs and first-layer weights, which are used up."""
-    last = len(network.weights) - 1
-    for k, bias in enumerate(network.biases):
-        z += bias.astype(z.dtype)
-        if k < last:
-            z = _sorted(z, network.group_sizes[k]) @ network.weights[k + 1].T.astype(z.dtype)
-    return z
-
-
-def _sorted(z: FloatArray, size: int) -> FloatArray:
-    """Columns sorted in groups of so many; (rows, width)."""
-    if size != 2:
-        return np.sort(z.reshape(len(z), -1, size), axis=2).reshape(len(z), -1)
-    pairs, done = z.reshape(len(z), -1, 2), np.empty_like(z).reshape(len(z), -1, 2)
-    np.minimum(pairs[:, :, 0], pairs[:, :, 1], out=done[:, :, 0])
-    np.maximum(pairs[:, :, 0], pairs[:, :, 1], out=done[:, :, 1])
-    return done.reshape(z.shape)
 
 
 def mean_loss(problem: Problem, rows: ArrayLike, f: FloatArray) -> float:
