@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "parts").mkdir()
     parquet.write_table(jumps(), place / "parts" / "d.parquet")
     assert run(["fit", str(place / "d.csv"), *FIT, "-o", str(place / "price.safetensors"), "--json"]) == 0
-    kind = ["-t", "ill", "-i", "dose", "--drop", "price,customer"]
+    kind = ["-t", "ill", "--positive", "yes", "-i", "dose", "--drop", "price,customer"]
     assert run(["fit", str(place / "d.csv"), *kind, "-o", str(place / "ill.safetensors"), "--json"]) == 0
     return place
 

@@ -60,15 +60,15 @@ def test_a_wrong_class_lists_every_feature():
     names = [f"late_{j}" for j in range(6)]
     X, y = arrow.table(dict(zip(names, x.T, strict=True))), np.where(bad, "bad", "good")
     text = warned(classifier({name: {"good": 1} for name in names}), X, y)
-    assert text.startswith("Check the sign of 6 of the 6 constraints, or the class they are about, P('good'): ")
+    assert text.startswith("Check the sign of 6 of the 6 constraints, or the class they are about, P(y = good): ")
     assert all(f"'{name}' (increasing asked, data decrease)" in text for name in names)
     assert text.endswith(
-        "For P('bad') write for example monotonic_cst={'late_0': {'bad': 1}} (command line: --positive bad)."
+        "For P(y = bad) write for example monotonic_cst={'late_0': {'bad': 1}} (command line: --positive bad)."
     )
     assert warned(classifier({name: {"bad": 1} for name in names}), X, y) == ""
     for name in names:  # one alone, beside five right ones
         text = warned(classifier({other: {"bad": -1 if other == name else 1} for other in names}), X, y)
-        assert "1 of the 6 constraints, or the class they are about, P('bad'): " in text
+        assert "1 of the 6 constraints, or the class they are about, P(y = bad): " in text
         assert f"the data contradict '{name}' (decreasing asked, data increase" in text
 
 
@@ -153,8 +153,8 @@ def test_three_classes():
     text = warned(classifier({"up": {2: -1}, "down": {2: 1, 0: -1}}), X, three)
     assert text.startswith("Check the sign of 3 of the 3 constraints, or the class they are about: ")
     for words in (
-        "'up' (decreasing asked of P(2), data increase)", "'down' (decreasing asked of P(0), data increase)",
-        "'down' (increasing asked of P(2), data decrease)",
+        "'up' (decreasing asked of P(y = 2), data increase)", "'down' (decreasing asked of P(y = 0), data increase)",
+        "'down' (increasing asked of P(y = 2), data decrease)",
     ):  # fmt: skip
         assert words in text
 

@@ -36,7 +36,8 @@ X, Y = np.linspace(0, 1, 40)[:, None], np.arange(40.0) > 20
         ({"max_depth": 3}, "so leave it out, or set hidden_layer_sizes=."),
         ({"num_leaves": 31}, "it describes trees"),
         ({"early_stopping_rounds": 10}, "write early_stopping=False to train on all rows."),
-        ({"callbacks": []}, "write verbose=1 to see the progress, or max_time="),
+        ({"callback": []}, "verbose=1 to see the progress, or max_time= to end"),
+        ({"callbacks": []}, "it is an argument of fit, so write fit(X, y, callbacks=...)."),
         ({"reg_lambda": 1.0}, "limit slopes by max_slope=."),
         ({"interaction_cst": "no_interactions"}, "which features interact cannot be restricted"),
         ({"iterations": 500}, "max_iter= (passes over the data)"),
@@ -98,7 +99,7 @@ def test_some_answers_depend_on_the_estimator_and_the_value(model, given, write)
         ({"exposure": Y}, "offset=np.log(exposure)"),
         ({"weights": Y}, "write fit(X, y, sample_weight=...)"),
         ({"sample_weigth": Y}, "takes no 'sample_weigth'; did you mean 'sample_weight'?"),
-        ({"callbacks": []}, "write verbose=1"),
+        ({"callback": []}, "write fit(X, y, callbacks=...)"),
     ],
 )
 @pytest.mark.parametrize("model", BOTH)
@@ -204,7 +205,10 @@ def test_the_command_line_has_the_same_limit(capsys):
 def test_signatures_are_exact_for_scikit_learn_and_for_people(model):
     kinds = {p.kind for p in inspect.signature(model).parameters.values()}
     assert kinds == {inspect.Parameter.KEYWORD_ONLY}
-    assert list(inspect.signature(model.fit).parameters) == ["self", "X", "y", "sample_weight", "offset", "groups"]
+    assert list(inspect.signature(model.fit).parameters) == [
+        "self", "X", "y", "sample_weight", "offset", "groups",
+        "X_val", "y_val", "sample_weight_val", "offset_val", "callbacks",
+    ]  # fmt: skip
     assert model.fit.__doc__.startswith("Fit on any table")
     assert clone(model(n_bins=3)).get_params()["n_bins"] == 3
 

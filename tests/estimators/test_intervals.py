@@ -141,7 +141,7 @@ def test_classes_dates_and_exports(tmp_path):
     model = MonotonicClassifier(monotonic_cst={"day": 1}, **QUICK).fit(X, Y.mean() < Y)
     assert model.frozen_.inputs.columns[0].ordered
     assert len(np.unique(model.predict_proba(X.assign(w=0.0))[:, 1])) > 1
-    report = to_json(fit(table(), trees=False), tmp_path / "model.json")
+    report = to_json(fit(table()), tmp_path / "model.json")
     assert report.passed
     assert "(18, 25]" in json.dumps(json.loads((tmp_path / "model.json").read_text()))
 

@@ -63,7 +63,7 @@ def test_promises_hold_for_the_raw_numbers(offset, parameters, tmp_path):
     assert model.certificate_.check()
     model.save(tmp_path / "model")
     assert np.array_equal(MonotonicRegressor.load(tmp_path / "model").predict(X), model.predict(X))
-    lower, upper = model.slopes_["far"] if "trees" not in model.slopes_.rows[0].promise else (0.0, np.inf)
+    lower, upper = model.slopes_["far"]
     rows = steps[steps["w"] == 0.0]
     far, f = rows["far"].to_numpy(), model.predict(rows)
     secants = np.diff(f) / np.diff(far)  # differences of these numbers are exact
@@ -74,7 +74,7 @@ def test_promises_hold_for_the_raw_numbers(offset, parameters, tmp_path):
 @pytest.mark.parametrize("offset", [1e15, -1e15])
 def test_exported_models_follow(offset, tmp_path):
     X = table(offset)
-    model = MonotonicClassifier(monotonic_cst={"far": 1}, **QUICK, trees=False).fit(X, Y > 0)
+    model = MonotonicClassifier(monotonic_cst={"far": 1}, **QUICK).fit(X, Y > 0)
     reports = [to_json(model, tmp_path / "model.json")]
     reports += [to_onnx(model, tmp_path / f"{a}.onnx", arithmetic=a) for a in ("float64", "fixed-point")]
     if find_compiler() is not None:

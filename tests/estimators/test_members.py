@@ -204,9 +204,9 @@ def test_members_added_later_make_the_same_steps_under_the_same_decay_on_the_sam
 def test_a_warm_start_says_how_many_there_are():
     X, y = data()
     model = regressor(warm_start=True, n_estimators="auto").fit(X, y)
-    with pytest.raises(InputError, match="got n_estimators='auto' after 9; raise n_estimators, to 10 or more"):
+    with pytest.raises(InputError, match="got n_estimators='auto' after 9; raise n_estimators to at least 10"):
         model.fit(X, y)
-    with pytest.raises(InputError, match="raise n_estimators, to 10 or more, or set warm_start=False"):
+    with pytest.raises(InputError, match="raise n_estimators to at least 10, or set warm_start=False"):
         model.set_params(n_estimators=9).fit(X, y)
     assert model.set_params(n_estimators=10).fit(X, y).n_estimators_ == 10
 

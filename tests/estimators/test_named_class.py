@@ -35,7 +35,7 @@ def labels(y, name="loan"):
 @pytest.fixture(scope="module")
 def model():
     X, y = credit()
-    return MonotonicClassifier(monotonic_cst=BAD, trees=False, **QUICK).fit(X, labels(y))
+    return MonotonicClassifier(monotonic_cst=BAD, **QUICK).fit(X, labels(y))
 
 
 def test_screen_certificate_and_checker_say_the_same_of_the_same_class(model):
@@ -76,7 +76,7 @@ def test_what_scikit_learn_knows_keeps_its_order(model):
     assert get_scorer("roc_auc")(model, X, y) > 0.9
     mirrored = {name: {"good": -sign["bad"]} for name, sign in BAD.items()}
     scores = [
-        cross_val_score(MonotonicClassifier(monotonic_cst=cst, trees=False, **QUICK), X, y, scoring="roc_auc", cv=3)
+        cross_val_score(MonotonicClassifier(monotonic_cst=cst, **QUICK), X, y, scoring="roc_auc", cv=3)
         for cst in (BAD, mirrored)
     ]
     assert abs(np.mean(scores[0]) - np.mean(scores[1])) < 0.02  # naming the other class is another way to write it
@@ -86,11 +86,11 @@ def test_an_offset_is_added_to_decision_function_whichever_class_is_named():
     X, y = credit()
     offset = np.linspace(-1, 1, len(X))
     for cst in (BAD, {"debt": {"good": -1}}):
-        model = MonotonicClassifier(monotonic_cst=cst, trees=False, **QUICK).fit(X, labels(y), offset=offset)
+        model = MonotonicClassifier(monotonic_cst=cst, **QUICK).fit(X, labels(y), offset=offset)
         np.testing.assert_allclose(model.decision_function(X, offset), model.decision_function(X) + offset)
     drift = X.assign(income=1.0, debt=1.0, age=1.0, grade="low", city="A")  # nothing is left but the offset
     good = np.random.default_rng(0).random(len(X)) < 1 / (1 + np.exp(-4 * offset))
-    model = MonotonicClassifier(monotonic_cst=BAD, trees=False, **QUICK)
+    model = MonotonicClassifier(monotonic_cst=BAD, **QUICK)
     model.fit(drift, labels(np.where(good, 20, 0)), offset=4 * offset)
     assert np.abs(model.decision_function(drift)).max() < 0.5  # the offset explains it: nothing is left to learn
 
@@ -111,7 +111,7 @@ def test_class_and_target_are_part_of_the_digest():
     X, y = credit(60)
     found = {}
     for name in ("loan", "credit", None):
-        fitted = MonotonicClassifier(monotonic_cst=BAD, trees=False, **QUICK).fit(X, labels(y, name))
+        fitted = MonotonicClassifier(monotonic_cst=BAD, **QUICK).fit(X, labels(y, name))
         found[name] = fitted.frozen_
     assert len({network.digest for network in found.values()}) == 3
     assert len({str(network.evaluate_raw([X[c].to_numpy() for c in X])) for network in found.values()}) == 1
@@ -190,7 +190,7 @@ def test_numbers_and_booleans_have_an_order(kind):
 
 def test_a_warm_start_may_not_change_the_class(model):
     X, y = credit(60)
-    grown = MonotonicClassifier(monotonic_cst=BAD, trees=False, warm_start=True, **QUICK).fit(X, labels(y))
+    grown = MonotonicClassifier(monotonic_cst=BAD, warm_start=True, **QUICK).fit(X, labels(y))
     grown.set_params(n_estimators=3).fit(X, labels(y, "other name"))
     grown.set_params(n_estimators=4, monotonic_cst={"income": {"good": 1}, "debt": {"good": -1}})
     with pytest.raises(ValueError, match="a different y"):
@@ -212,9 +212,9 @@ def test_a_stream_speaks_of_the_same_class(tmp_path):
     X, y = credit(300)
     table = arrow.table({"income": X["income"], "debt": X["debt"], "loan": labels(y)})
     parquet.write_table(table, tmp_path / "t.parquet")
-    fitted = MonotonicClassifier(monotonic_cst=BAD, trees=False, **QUICK).fit_stream(tmp_path / "t.parquet", "loan")
+    fitted = MonotonicClassifier(monotonic_cst=BAD, **QUICK).fit_stream(tmp_path / "t.parquet", "loan")
     assert fitted.slopes_.probability == "P(loan = bad)"
-    whole = MonotonicClassifier(monotonic_cst=BAD, trees=False, **QUICK).fit(X[["income", "debt"]], labels(y))
+    whole = MonotonicClassifier(monotonic_cst=BAD, **QUICK).fit(X[["income", "debt"]], labels(y))
     assert whole.frozen_.digest == fitted.frozen_.digest
     fitted.predict_stream(tmp_path / "t.parquet", tmp_path / "p.parquet")
     found = parquet.read_table(tmp_path / "p.parquet")

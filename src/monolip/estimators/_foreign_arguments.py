@@ -120,7 +120,8 @@ _FOR_BOTH = _table(
         "device devices device_type task_type gpu_id gpu_ram_part predictor used_ram_limit",
     ),
     (
-        "write verbose=1 to see the progress, or max_time= to end training after so many seconds",
+        "write fit(X, y, callbacks=...) with functions of a row of history_, verbose=1 to see the progress, or "
+        "max_time= to end training after so many seconds",
         "callbacks callback monitor",
     ),
     ("write verbose=0 or verbose=1", "verbosity silent logging_level verbose_eval metric_period plot disp"),

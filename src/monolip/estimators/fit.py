@@ -161,7 +161,7 @@ def definition(promises: Promises, target: Target, settings: Settings) -> dict[s
     unit = (target.scale, target.shift, target.deviation, shares)
     options = settings.options
     return {
-        "y (or its weights, loss or classes)": (target.loss, target.link, *unit),
+        "y (or its weights, loss or classes)": (target.loss, replace(target.link, target=None), *unit),
         "monotonic_cst": promises.directions.tolist(),
         "slopes": promises.intervals,
         "max_slope": (str(promises.caps.tolist()), promises.standard_cap),  # as text: NaN is equal to NaN
