@@ -28,11 +28,13 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def fit_ours(task: Task, options: dict[str, Any]) -> Predict:
     """options: arguments of the estimator as JSON has them; a random_state there is added to the seed of the fold."""
-    from monolip.estimators import FitOptions, MonotonicClassifier, MonotonicRegressor
+    from monolip.estimators import MonotonicClassifier, MonotonicRegressor
 
     kind = MonotonicClassifier if task.classes else MonotonicRegressor
     rest = {key: value for key, value in options.items() if key != "random_state"}
-    if "fit_options" in rest:
+    if "fit_options" in rest and isinstance(rest["fit_options"], str | dict):
+        from monolip.estimators import FitOptions  # checkouts before it have none: old_and_new.py
+
         given = rest["fit_options"]
         rest["fit_options"] = getattr(FitOptions, given)() if isinstance(given, str) else FitOptions(**given)
     seed = task.seed + 100_003 * int(options.get("random_state", 0))

@@ -7,8 +7,8 @@ import pytest
 
 from monolip.errors import InputError
 from monolip.estimators import MonotonicClassifier
-from monolip.estimators._freezing import rescale
 from monolip.estimators.calibration import measure_calibration
+from monolip.estimators.freeze import rescale
 
 from .tables import QUICK, credit, one_ulp_up
 

@@ -19,7 +19,6 @@ from monolip.estimators._base import MonotonicBase
 from monolip.estimators._checks import check_class_weight, check_labels, flag
 from monolip.estimators._facts import Facts
 from monolip.estimators._foreign_arguments import explained
-from monolip.estimators._freezing import rescale
 from monolip.estimators._groups import read_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._named_class import named_class
@@ -28,6 +27,7 @@ from monolip.estimators._targets import Target, class_target, class_target_like,
 from monolip.estimators._validation_rows import UsersRows, read_users_rows, validation_reader
 from monolip.estimators.calibration import Calibration, best_scaling, measure_calibration
 from monolip.estimators.fit_options import FitOptions
+from monolip.estimators.freeze import rescale
 from monolip.estimators.threshold import Threshold, choose_threshold
 from monolip.frozen import FrozenNetwork
 from monolip.input_columns import plain_value
