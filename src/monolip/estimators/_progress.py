@@ -79,7 +79,7 @@ class Display:
             return
         with self.lock:
             what = (job.stage, job.together)
-            if what != self.what:
+            if what != self.what or standing.step < self.done.get(job.member, 0):  # a refit repeats a stage
                 self.what, self.done = what, {}
             self.done[job.member] = standing.step
             count = len(job.together)

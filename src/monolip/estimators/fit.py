@@ -4,7 +4,7 @@
 2. inputs          a monotone map and bins for each numeric feature, columns for each category, slope boxes
 3. additive models the best additive function inside the slope boxes, for every member
 4. members         networks around the additive models, trained in stages until the validation loss stops improving
-5. refit           the chosen stage once more with all rows; further members follow
+5. refit           each validated member repeats its chosen stage with all rows; then further members follow
 6. freeze          the average of the members, rounded and proved
 """
 
@@ -73,9 +73,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The network, and what warm starts, calibrations and warnings need of its making.
+    """The network, and what warm starts, calibration and warnings need beside it.
 
-    definition: what all members share, by the argument that it came from. networks: the members as trained.
+    definition: what a warm start may not change, by argument. networks: the members as trained.
     """
 
     network: FrozenNetwork
@@ -139,11 +139,13 @@ def train_groups(
 ) -> tuple[Trained, Plan]:  # fmt: skip
     """Return trained members (steps 3 to 5), and the plan that they were trained by.
 
-    must_bend: whether some feature has a slope interval. Additive models are linear in it, so that at
-    least one stage is chosen.
+    must_bend: never choose the additive models, because they are linear in features with a slope interval.
     """
     n, options = len(target.y), settings.options
-    plan = _plan(n, len(inputs.columns), target, settings, started, on_progress, folds is not None or bool(validation))
+    validated = folds is not None or validation is not None
+    if before is not None:
+        validated = any(group.losses for group in before.trained.groups)
+    plan = _plan(n, len(inputs.columns), target, settings, started, on_progress, validated)
     n_members = settings.n_members or int(options.of("n_estimators", n))
     if before is not None:
         return add_followers(Trained(before.trained.groups, before.history), n_members, every_row(n), plan), plan
@@ -207,7 +209,7 @@ def _additive_models(
         numbers = range(k, n_members, len(kinds))
         dealt: list[tuple[Rows, ValidationRows | None]]
         if validation is not None:
-            rows = validation_rows_of_user(make_problem(merged, boxes, *validation, hidden, seed, trained=False))
+            rows = validation_rows_of_user(make_problem(merged, boxes, *validation, hidden, seed, training_table=table))
             dealt = [(every_row(len(target.y)), rows)] * len(numbers)
         else:
             dealt = deal_rows(problem, folds, len(numbers), options)
@@ -216,6 +218,6 @@ def _additive_models(
 
 
 def marked_history(history: History, trained: Trained) -> History:
-    """Return the history with the rows that the model consists of marked as chosen."""
+    """Return the history with the rows of the chosen stages marked; a refitted member has two of them."""
     best = {member.number: group.best for group, member in trained.members}
     return tuple({**row, "chosen": best.get(row["member"]) == row["stage"]} for row in history)

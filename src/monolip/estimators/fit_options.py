@@ -1,4 +1,4 @@
-"""Every number of the fit procedure, in one place."""
+"""The numbers of the fit procedure, in one place."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ class FitOptions:
         ((16, 16), (None,))
     """
 
-    # Rows from which on all validated members share their validation rows; with fewer rows each has its own.
+    # Tables with at least so many rows are large: the second number of a pair holds, and validated members share one
+    # fold. With fewer rows each validated member of a kind has a fold of its own.
     many_rows: int = 2500
-    # Share of the rows that a member is validated on, and not trained on before the refit.
+    # Share of the rows in a fold: a member is validated on its fold, and not trained on it before the refit.
     validation_fraction: float = 0.125
     # Rows that a member is validated on, at most.
     max_validation_rows: int = 8192
@@ -52,21 +53,21 @@ class FitOptions:
     n_bins: tuple[int, int] = (64, 128)
     # Bins of all numeric features together, at most.
     total_bins: int = 768
-    # Rows per bin of a numeric feature, at least.
+    # Rows per bin of a numeric feature, at least. Where this leaves 16 bins or fewer, 8 are used all the same.
     rows_per_bin: int = 8
-    # Bins per feature that the members of each kind see, at most; None: all. The members of all kinds are averaged.
+    # One kind of members for each entry: the bins per feature that they see, at most (None: all, 0: the map alone).
     bin_kinds: tuple[int | None, ...] = (None, 0)
     # Levels of a category with a column of their own, at most; with more levels, target means are added.
     one_hot_levels: int = 12
 
     # Ridge strengths that are tried for the additive model.
     ridge_strengths: tuple[float, ...] = (3000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
-    # Of the strengths within half a standard error of the best, the one nearest to this is taken.
+    # Of the strengths within half a standard error of the best, the one nearest to this (on a log scale) is taken.
     usual_strength: float = 30.0
 
     # Networks that are averaged (pair).
     n_estimators: tuple[int, int] = (8, 4)
-    # Members of each kind that are validated (pair); the others follow what these decide, trained on all rows.
+    # Members of each kind that are validated (pair). Others are trained on all rows, up to the stage that these choose.
     n_validated: tuple[int, int] = (4, 1)
     # Widths of the hidden layers.
     hidden_layer_sizes: tuple[int, ...] = (32, 32)
@@ -80,7 +81,7 @@ class FitOptions:
     slope_decays: tuple[float, ...] = (0.3, 0.1, 0.05, 0.02, 0.02, 0.01, 0.005, 0.003)
     # Size of a step of a first-layer slope, in standard deviations of the target.
     slope_rate: float = 0.16
-    # Features from which on slope steps are smaller, by the square root of the number of features.
+    # With more features d than this, a slope step is slope_rate * sqrt(wide_features / d).
     wide_features: int = 32
     # Training ends after a stage that improves the validation loss by less than this part of it ...
     min_improvement: float = 0.01

@@ -36,7 +36,7 @@ def freeze(
 
 
 def averaged(networks: Sequence[NetworkArrays]) -> list[NetworkArrays]:
-    """Return networks with the same average, where additive models are merged into the others.
+    """Return fewer networks with the same average: additive models are merged into the others.
 
     The average a of linear functions is linear, and part * f + (1 - part) * a is f with scaled weights plus the
     same function in every first-layer row, which stays inside the same slope bounds.

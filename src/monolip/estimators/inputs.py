@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -18,6 +19,7 @@ from monolip.estimators._bounds import Boxes
 from monolip.estimators._calibration import Uncalibrated, calibrate_all
 from monolip.estimators._categories import encode
 from monolip.estimators._checks import check_boxes
+from monolip.estimators._far_values import training_reach
 from monolip.estimators._memory import check_memory
 from monolip.estimators._model_rows import ModelRows
 from monolip.estimators._promises import Promises
@@ -76,14 +78,14 @@ def choose_n_bins(table: RawTable, schema: Schema, options: FitOptions, n_output
     most = int(options.of("n_bins", table.n_rows))
     total = min(options.total_bins, table.n_rows)
     n_bins = min(most, total // n_numeric, table.n_rows // options.rows_per_bin)
-    if n_bins > 2 * FEW_BINS and n_outputs == 1:
+    if n_outputs == 1 and n_bins > min(2 * FEW_BINS, most - 1):
         return n_bins
     per_feature = options.total_bins // n_numeric
     return min(most, FEW_BINS if per_feature >= FEW_BINS else FEW_BINS // 2 if per_feature >= FEW_BINS // 2 else 0)
 
 
 def _count_binned(table: RawTable, schema: Schema) -> int:
-    """Numeric features with more than two values: others have no bins."""
+    """Return the number of numeric features; with more than 64, of those with more than two values, which have bins."""
     numeric = [column for column, labels in zip(table.columns, schema.categories, strict=True) if labels is None]
     if len(numeric) <= 8 * FEW_BINS:
         return len(numeric)
@@ -98,7 +100,7 @@ def _has_several_values(values: FloatArray) -> bool:
 def learn_inputs(
     table: RawTable, schema: Schema, promises: Promises, target: Target, n_bins: int, one_hot_levels: int
 ) -> InputTransform:
-    """Return the calibrations and tables of categories, learned from training rows only."""
+    """Return the calibrations and tables of categories of a table; rows of the user's own validation are not in it."""
     numbers: list[Uncalibrated] = []
     for j, column in enumerate(table.columns):
         if schema.categories[j] is None:
@@ -137,7 +139,7 @@ class MergedInputs:
     """The same inputs with neighbouring bins merged.
 
     A merged bin is the sum of its bins, so a network on merged bins is a network on all bins with equal slopes.
-    source: (n_model,) of all columns, the merged column that each one belongs to, or -1 where it is left out.
+    source: (n_model,), the number of the merged column that holds each column, or -1 where none does.
     """
 
     inputs: InputTransform
@@ -193,7 +195,7 @@ def kinds_of_bins(inputs: InputTransform, kinds: Sequence[int | None]) -> list[t
 
 
 def _sum_of_bins(bins: list[PiecewiseLinear]) -> PiecewiseLinear:
-    """Return the sum of neighbouring bins; each is constant beyond its knots, and the next one begins where it ends."""
+    """Return the sum of neighbouring bins: each is constant outside its knots, and its last knot begins the next."""
     return reduce(_sum_of_two, bins)
 
 
@@ -210,11 +212,12 @@ def make_problem(
     hidden: tuple[int, ...],
     seed: int,
     *,
-    trained: bool = True,
+    training_table: RawTable | None = None,
 ) -> Problem:
     """Return the learning problem of some rows: model columns, targets and slope boxes in the units of training.
 
-    trained: whether target means of categories were learned from these rows, and are therefore taken out of fold.
+    training_table: of validation rows, the table that the inputs were learned from. Target means of categories
+    are taken out of fold for training rows only, and far values are those of the training table.
     """
     inputs = merged.inputs
     ranges = bin_ranges(inputs)
@@ -223,9 +226,12 @@ def make_problem(
     with np.errstate(over="ignore"):  # an infinite cap is a generous one
         lower, upper = lower / target.scale, upper / target.scale
     check_boxes(inputs, lower, upper)
-    rows = ModelRows(inputs, table, target, seed)
-    if not trained:
-        rows.honest = {}
+    with warnings.catch_warnings():
+        if training_table is not None:
+            warnings.simplefilter("ignore")  # the training rows have said it
+        rows = ModelRows(inputs, table, target, seed)
+        if training_table is not None:
+            rows.honest, rows.reach = {}, training_reach(inputs, training_table)
     return Problem(
         rows,
         target.y,
@@ -248,8 +254,8 @@ def bin_ranges(inputs: InputTransform) -> list[tuple[int, int]]:
 def penalties(inputs: InputTransform) -> FloatArray:
     """Return the relative ridge penalty of each model column in the additive model.
 
-    The slopes of many narrow bins cost as much together as those of few wide ones: a function that wanders, by steps
-    whose squares grow with the width of a bin, is as likely before with any number of them.
+    The penalty of a function does not depend on how finely its feature is binned: many narrow bins cost as much
+    together as few wide ones.
     """
     penalty = np.ones(inputs.n_model)
     for column, (start, stop) in zip(inputs.columns, pairwise(inputs.starts.tolist()), strict=True):

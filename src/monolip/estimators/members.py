@@ -47,8 +47,8 @@ class ValidationRows:
 class Member:
     """One network of the ensemble, as it was after each stage.
 
-    rows: trained on. networks: around the additive model, after 0, 1, 2, ... stages; None before the first.
-    refitted: the chosen stage once more, with all rows.
+    rows: numbers of the rows that it is trained on. networks: what was trained around the additive model, after
+    0, 1, 2, ... stages (0: None). refitted: the network after the refit, which replaces that of the chosen stage.
     """
 
     number: int
@@ -104,7 +104,7 @@ class Group:
         return least + int(np.argmin(self.losses[least:]))
 
     def validated(self) -> tuple[Group, list[float | None]]:
-        """Return the group with its losses up to the last stage, and each member's own loss after it.
+        """Return the group with the loss of its last stage, and each member's own loss.
 
         Members with the same validation rows are averaged first, as the model averages them.
         """
@@ -131,7 +131,7 @@ class Group:
 def fit_additive_models(
     group: Group, dealt: Sequence[tuple[Rows, ValidationRows | None]], numbers: Sequence[int], options: FitOptions
 ) -> Group:
-    """Return the group with a member for each entry of `dealt`, at its additive model, and no losses yet.
+    """Return the group with new members, one for each entry of `dealt`, at their additive models.
 
     dealt: of each member the rows that it is trained on, and those that it is validated on. The ridge strength is the
     one that validation rows prefer, or the group's own where it has one. Several outputs have no additive model: their
@@ -146,7 +146,7 @@ def fit_additive_models(
     strength = group.strength
     if models and all(models):
         validations = [validation for _, validation in dealt if validation is not None]
-        at = len(tried) // 2
+        at = int(np.argmin(np.abs(np.log(np.asarray(tried) / options.usual_strength))))
         if len(tried) > 1 and len(validations) == len(dealt):
             at = _choose_strength(models, validations, tried, options.usual_strength)
         strength, chosen = tried[at], [model[at] for model in models]
@@ -164,6 +164,7 @@ def _choose_strength(
 
     models: of each member, one for each strength.
     """
+    # Members with the same validation rows have the same training rows, and so the same additive model.
     distinct = {id(validation): (model, validation) for model, validation in zip(models, validations, strict=True)}
     pairs = list(distinct.values())
     every, weight = row_losses_of([m for m, _ in pairs], pairs[0][1].problem, [v.rows for _, v in pairs])

@@ -19,7 +19,8 @@ __all__ = ["History", "Plan", "Trained", "add_followers", "refit", "train_in_sta
 
 History = tuple[dict[str, Any], ...]
 Stopped = Literal["", "time", "interrupted", "callback"]
-FROM_ZERO, AROUND = 2.0, 0.3  # slopes of the first layer before training, from a constant and around an additive model
+FROM_ZERO = 2.0  # first-layer slopes before training, of members that start from a constant
+AROUND = 0.3  # the same, of members that start from an additive model
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,10 @@ class Plan:
         return self.options.slope_rate * math.sqrt(wide / max(wide, self.n_features))
 
     def run(self, given: Sequence[tuple[Member, int]], rows: Rows | None = None, salt: int = 0) -> list[TrainingResult]:
-        """Train members, each in a stage (1 is the first), from where they were before; rows: None for their own."""
+        """Train each member in the given stage (1 is the first), from its network after the one before.
+
+        rows: in place of its own.
+        """
         jobs = [
             Job(
                 member.number,
@@ -93,14 +97,14 @@ class Trained:
     @property
     def stays_additive(self) -> bool:
         """Whether validation preferred the additive models to all that was trained around them."""
-        return any(group.losses for group in self.groups) and all(group.best == 0 for group in self.groups)
+        return any(group.n_stages for group in self.groups) and all(group.best == 0 for group in self.groups)
 
 
 def train_in_stages(groups: Sequence[Group], plan: Plan) -> Trained:
     """Train every group, stage after stage, until its validation loss stops improving.
 
-    The last stage of a group is the first one, from `min_stages` on, that improves its loss by less than
-    `min_improvement`. Without validation rows all stages are trained.
+    A group stops after the first stage, from `min_stages` on, that improves its loss by less than `min_improvement`.
+    Without validation rows all stages are trained.
     """
     trained = Trained(tuple(groups))
     try:
@@ -121,7 +125,7 @@ def train_in_stages(groups: Sequence[Group], plan: Plan) -> Trained:
 
 
 def _validated(trained: Trained, number: int, results: Sequence[TrainingResult], plan: Plan) -> Trained:
-    """Return it with the losses after a stage, for the groups that were trained in it."""
+    """Return the groups with the losses after a stage, for those that were trained in it."""
     groups, rows, left = [], [], iter(results)
     for group in trained.groups:
         if group.n_stages == number:
@@ -144,7 +148,7 @@ def _after_stage(group: Group, results: Mapping[int, TrainingResult]) -> Group:
 
 
 def _is_done(group: Group, done: int, plan: Plan) -> bool:
-    """Return whether early stopping has ended the training of a group after so many stages."""
+    """Return whether a group is trained no further after `done` stages."""
     losses = group.losses
     if group.n_stages < done:
         return True
@@ -155,8 +159,8 @@ def _is_done(group: Group, done: int, plan: Plan) -> bool:
 
 
 def without_bad_groups(trained: Trained, options: FitOptions) -> Trained:
-    """Return it without groups whose validation loss is much higher than that of the best group."""
-    losses = [min(group.losses, default=0.0) for group in trained.groups]
+    """Return what was trained without groups whose validation loss is much higher than that of the best group."""
+    losses = [group.losses[group.best] if group.losses else 0.0 for group in trained.groups]
     limit = min(losses) + options.kind_tolerance * abs(min(losses))
     groups = tuple(group for group, loss in zip(trained.groups, losses, strict=True) if loss <= limit)
     return replace(trained, groups=groups)
@@ -193,7 +197,7 @@ def add_followers(trained: Trained, n_members: int, rows: Rows, plan: Plan) -> T
     that time or Ctrl-C ends early are thrown away.
     """
     # Numbers of members whose group was dropped are in the history; they are not used again.
-    number = 1 + max(*(member.number for _, member in trained.members), *(row["member"] for row in trained.history))
+    number = 1 + max([*(member.number for _, member in trained.members), *(row["member"] for row in trained.history)])
     numbers: list[list[int]] = [[] for _ in trained.groups]
     for _ in range(n_members - len(trained.members)):
         k = min(range(len(numbers)), key=lambda k: len(trained.groups[k].members) + len(numbers[k]))

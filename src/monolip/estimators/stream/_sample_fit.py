@@ -139,7 +139,7 @@ def fit_sample(
         tuple(member.networks[best] if member.refitted is None else member.refitted for member in group.members),
         tuple(member.anchored.linear() for member in group.members),
         plan.batch_size,
-        options.slope_rate,
+        plan.slope_rate,
         decay,
         sum(stage.steps for stage in plan.stages[:best]),
         marked_history(trained.history, trained),
