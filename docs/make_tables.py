@@ -279,10 +279,10 @@ def old_and_new() -> str:
     return f"""## The default fit beside the one before it
 
 `{data["command"]}`: the default fit, and the default of commit b8f3b08, which could add boosted trees to the network.
-Both were fitted in turn in one run, on the same folds with the same seeds, one thread. Error: relative to
-that of b8f3b08, geometric mean over tables with its 95 % interval. Time: relative to one LightGBM fit with early
-stopping, in processor seconds; a fit of less than 50 ms counts as 50 ms on both sides. Ranks: among the searched boosted trees with the same
-constraints that took part on all tables of the suite.
+Both were fitted in turn in one run, on the same folds with the same seeds, one thread. Error: relative to that of
+b8f3b08, geometric mean over tables with its 95 % interval. Time: relative to one LightGBM fit with early stopping, in
+processor seconds; a fit of less than 50 ms counts as 50 ms on both sides. Ranks: among the searched boosted trees with
+the same constraints that took part on all tables of the suite.
 
 {table(head, parts)}
 
