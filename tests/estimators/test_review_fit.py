@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from monolip import FitOptions, MonotonicClassifier, MonotonicRegressor
+from monolip.errors import InputError, PromiseWarning
+from monolip.report import compare, explain
 
 
 def table(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -71,3 +74,40 @@ def test_classes_with_validation_rows_keep_their_direction():
     model.fit(X[:400], y[:400] > 0, X_val=X[400:], y_val=y[400:] > 0)
     above = np.nextafter(X, np.inf) * [1, 0, 0] + X * [0, 1, 1]
     assert (model.predict_proba(above)[:, 1] >= model.predict_proba(X)[:, 1]).all()
+
+
+def loans(n: int = 300) -> tuple[pd.DataFrame, pd.Series]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"debt": rng.gamma(2.0, 1.0, n), "age": rng.integers(18, 80, n).astype(float)})
+    bad = rng.random(n) < 1 / (1 + np.exp(2 - X["debt"]))
+    return X, pd.Series(np.where(bad, "bad", "good"), name="status")
+
+
+def test_a_threshold_says_whose_probability_it_is_about():
+    X, y = loans()
+    model = MonotonicClassifier(monotonic_cst={"debt": {"bad": 1}}, random_state=0).fit(X, y)
+    assert "log-odds of P(status = good)" in repr(model.threshold(X, y, rate=0.2))
+
+
+def test_an_explanation_names_the_probability_with_a_goal_as_well():
+    X, y = loans()
+    model = MonotonicClassifier(monotonic_cst={"debt": {"bad": 1}}, random_state=0).fit(X, y)
+    row, other = {"debt": 3.0, "age": 40.0}, {"debt": 1.0, "age": 50.0}
+    for goal in (None, 0.5):
+        assert explain(model, row, other, goal=goal).probability == "P(status = bad)"
+
+
+@pytest.mark.parametrize("labels", [np.array([True, False]), np.array([0, 1]), np.array(["bad", "ugly"])])
+def test_labels_of_another_type_are_refused_in_words(labels):
+    X, y = loans()
+    model = MonotonicClassifier(random_state=0)
+    with pytest.raises(InputError, match="of y_val; leave such rows out, or give labels of the same type"):
+        model.fit(X, y, X_val=X[:2], y_val=labels)
+    with pytest.raises(InputError, match="labels must be among the classes seen in fit"):
+        model.fit(X, y).calibration(X[:2], labels)
+
+
+def test_a_comparison_knows_the_name_of_the_target():
+    X, y = loans()
+    with pytest.warns(PromiseWarning, match=r"P\(status = bad\)"):
+        compare(X, y, {"debt": {"bad": -1}}, classification=True, n_folds=2, models=())

@@ -72,6 +72,7 @@ def command(**options: Any) -> int:
       monolip compare data.csv --target default --increasing dti --decreasing income
     """
     from monolip.cli._fit_work import FitPlan, prepare
+    from monolip.estimators._targets import with_name
     from monolip.estimators._watching import Silence, watched_by
     from monolip.report.comparing import compare
 
@@ -95,8 +96,9 @@ def command(**options: Any) -> int:
     quiet = options["as_json"] or not sys.stderr.isatty()
     with watched_by(Silence()), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        named = rows.y if prepared.labels is None else with_name(rows.y, plan.target)
         found = compare(
-            rows.X, rows.y, prepared.monotonic_cst, classification=prepared.labels is not None,
+            rows.X, named, prepared.monotonic_cst, classification=prepared.labels is not None,
             n_folds=options["folds"], seed=options["seed"], models=options["models"] or None, parameters=parameters,
             categorical=[*constraints.categorical, *constraints.ordered], weight=rows.weight, groups=rows.groups,
             n_threads=options["threads"], on_progress=None if quiet else _progress,

@@ -117,8 +117,9 @@ def contradicted(table: RawTable, schema: Schema, promises: Promises, target: Ta
         it = "it is" if n_asked == 1 else "they are"
         text += f", or the class {it} about" + ("" if several else f", {link.probability()}")
     text += f": the data contradict {listed}. The constraints are kept all the same."
-    if link.labels is not None and link.positive is not None:
-        at, first = 1 - link.positive, found[0]
+    first = next((one for one in found if abs(promises.directions[one.j, 0]) == 1), None)
+    if link.labels is not None and link.positive is not None and first and 2 * len(found) > n_asked:
+        at = 1 - link.positive
         other = plain_value(link.labels[at])
         example = {names[first.j]: {other: first.sign}}
         text += f" For {link.probability(at)} write for example monotonic_cst={example!r} (command line: "

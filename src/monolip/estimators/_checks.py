@@ -51,7 +51,7 @@ def members(value: Any) -> int | None:
     if _is_number(value) and value > MOST_MEMBERS:
         raise InputError(
             f"n_estimators is the number of networks that are averaged, 'auto' or 1 to {MOST_MEMBERS}, and not of "
-            f"boosting rounds; got {value!r}; leave it out, or write n_estimators=8 for more accuracy."
+            f"boosting rounds; got {value!r}; leave it out, or write fit_options=FitOptions.accurate()."
         )
     return whole("n_estimators", value, 1, "'auto'")
 

@@ -22,6 +22,7 @@ __all__ = [
     "Target",
     "class_target",
     "class_target_like",
+    "codes_among",
     "number_target",
     "number_target_like",
     "read_loss",
@@ -136,6 +137,18 @@ def number_target_like(
     return replace(own, y=standard, scale=target.scale, shift=target.shift, deviation=target.deviation)
 
 
+def codes_among(classes: NDArray[Any], labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the position of each label in the sorted classes, and the rows whose label is none of them."""
+    try:
+        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1).astype(np.int64)
+        same = np.asarray(classes[codes] == labels)
+        if same.shape != labels.shape:  # types that numpy does not compare
+            raise TypeError
+    except TypeError:
+        return np.zeros(len(labels), np.int64), np.arange(len(labels))
+    return codes, np.flatnonzero(~same)
+
+
 def class_target_like(
     target: Target, labels: NDArray[Any], classes: NDArray[Any], weight: Any, offset: Any, by_class: FloatArray | None
 ) -> Target:
@@ -143,12 +156,12 @@ def class_target_like(
 
     by_class: a weight for each class, times the weight of the row.
     """
-    codes = np.minimum(classes.searchsorted(labels), len(classes) - 1)
-    unknown = np.flatnonzero(classes[codes] != labels)
+    codes, unknown = codes_among(classes, labels)
     if len(unknown):
         raise InputError(
-            f"validation rows have the classes of the training rows; got {plain_value(labels[unknown[0]])!r} in row "
-            f"{int(unknown[0])} of y_val; leave such rows out."
+            f"validation rows have the classes of the training rows, {classes.tolist()[:8]}; got "
+            f"{plain_value(labels[unknown[0]])!r} in row {int(unknown[0])} of y_val; leave such rows out, or give "
+            "labels of the same type."
         )
     weights = read_weights(weight, len(codes))
     if by_class is not None:

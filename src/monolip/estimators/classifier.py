@@ -23,7 +23,15 @@ from monolip.estimators._groups import read_groups
 from monolip.estimators._held_out import HeldOut
 from monolip.estimators._named_class import named_class
 from monolip.estimators._tables import read_table, refuse_infinite
-from monolip.estimators._targets import Target, class_target, class_target_like, read_weights, target_name, without_name
+from monolip.estimators._targets import (
+    Target,
+    class_target,
+    class_target_like,
+    codes_among,
+    read_weights,
+    target_name,
+    without_name,
+)
 from monolip.estimators._validation_rows import UsersRows, read_users_rows, validation_reader
 from monolip.estimators.calibration import Calibration, best_scaling, measure_calibration
 from monolip.estimators.fit_options import FitOptions
@@ -284,15 +292,20 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         return np.asarray(self.classes_[self.frozen_.link.decide(f)])
 
     def threshold(self, X: Any, y: Any = None, **target: Any) -> Threshold:
-        """The threshold on decision_function for rate=, recall= or efficiency= (see choose_threshold); two classes."""
+        """Return the threshold on decision_function for rate=, recall= or efficiency= (see choose_threshold).
+
+        For two classes. Above it, classes_[1] is most probable, whichever class the constraints name; the printed
+        table says so.
+        """
         scores = self.decision_function(X)
         if scores.ndim != 1:
             raise InputError(f"a threshold needs two classes; got {len(self.classes_)}; threshold P of one class.")
-        positive = None if y is None else column_or_1d(y) == self.classes_[1]
-        return choose_threshold(scores, positive, **target)
+        positive = None if y is None else self._codes(y) == 1
+        assert self.frozen_.link is not None
+        return choose_threshold(scores, positive, **target)._replace(about=self.frozen_.link.probability(1))
 
     def calibration(self, X: Any, y: Any, n_bins: int = 10) -> Calibration:
-        """How far probabilities are from frequencies on these rows (which fit should not have seen)."""
+        """Return how far probabilities (of two: of classes_[1]) are from frequencies on rows that fit has not seen."""
         return measure_calibration(self.predict_proba(X), self._codes(y), n_bins)
 
     def recalibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -326,15 +339,13 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
 
     def _codes(self, y: Any) -> NDArray[np.int64]:
         labels = column_or_1d(y)
-        codes = np.searchsorted(self.classes_, labels)
-        codes = np.minimum(codes, len(self.classes_) - 1)
-        wrong = self.classes_[codes] != labels
-        if wrong.any():
+        codes, unknown = codes_among(self.classes_, labels)
+        if len(unknown):
             raise InputError(
                 f"labels must be among the classes seen in fit, {self.classes_.tolist()[:8]}; got "
-                f"{np.unique(labels[wrong]).tolist()[:3]}; drop those rows."
+                f"{np.unique(labels[unknown]).tolist()[:3]}; drop those rows, or give labels of the same type."
             )
-        return np.asarray(codes, dtype=np.int64)
+        return codes
 
     def _loaded(self, network: FrozenNetwork) -> None:
         assert network.link is not None

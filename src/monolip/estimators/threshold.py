@@ -16,17 +16,20 @@ __all__ = ["Threshold", "choose_threshold"]
 class Threshold(NamedTuple):
     """Accept a row where score >= value. rate: share of all rows accepted; recall: share of the positive ones.
 
-    ties: rows that sit exactly on the threshold: all of them are accepted, or none could be.
+    ties: rows that sit exactly on the threshold: all of them are accepted, or none could be. about: what a high score
+    means, in words, such as P(loan = good).
     """
 
     value: float
     rate: float
     recall: float | None
     ties: int
+    about: str | None = None
 
     def __repr__(self) -> str:
         recall = "-" if self.recall is None else score_text(self.recall)
-        head = ["take rows with decision_function >=", "rate", "recall", "rows on the threshold"]
+        score = "decision_function" if self.about is None else f"decision_function (log-odds of {self.about})"
+        head = [f"take rows with {score} >=", "rate", "recall", "rows on the threshold"]
         return text_table([head, [repr(self.value), score_text(self.rate), recall, str(self.ties)]])
 
 

@@ -163,11 +163,14 @@ def _ours(
 ) -> NDArray[Any]:
     """What it predicts."""
     from monolip.estimators import MonotonicClassifier, MonotonicRegressor
+    from monolip.estimators._targets import target_name, with_name, without_name
 
     own = {name: of[train] for name, of in (("sample_weight", weight), ("groups", groups)) if of is not None}
     kind = MonotonicClassifier if classification else MonotonicRegressor
     model: Any = kind(**options)
-    model.fit(frame[train.tolist()].to_native(), np.asarray(y)[train], **own)
+    name, labels = target_name(y) if classification else None, np.asarray(without_name(y))[train]
+    labels = labels if name is None else with_name(labels, name)
+    model.fit(frame[train.tolist()].to_native(), labels, **own)
     rows = frame[test.tolist()].to_native()
     return np.asarray(model.predict_proba(rows) if classification else model.predict(rows))
 

@@ -104,7 +104,7 @@ def explain(
         sign = -1 if here > wanted else 1
         aim = Goal(wanted, sign, abs(wanted - here))
         sizes = _scale(score) if scale is None else scale
-        facts = {"goal": wanted, "goal_prediction": goal, "changes": changes_of(score, own, aim, immutable, whole)}
+        facts |= {"goal": wanted, "goal_prediction": goal, "changes": changes_of(score, own, aim, immutable, whole)}
         facts["together"] = together_of(score, own, aim, immutable, whole, sizes)
     predictions = score.prediction(here), score.prediction(there)
     return Explanation(here, there, *predictions, score.label, score.unit, tuple(reasons), how, **facts)
