@@ -203,35 +203,6 @@ A first fit in a new process ({cold["data_set"]}; pandas and scikit-learn alread
 compiles, {cold["first_ever_s"]:.0f} s.{figure}"""
 
 
-def presets(accuracy: dict[str, Any], fit_time: dict[str, Any], table: Table) -> str:
-    """Settings that trade time for accuracy, each with its rank, its errors and its time."""
-    found, times = accuracy["results"], fit_time["results"]
-    overall, who = found["overall"], found["contestants"]
-    trees = [n for n in overall if who[n]["family"] == "trees" and who[n]["monotone"]]
-    ratios = {"monolip": _default_ratio(times, n_rounds := _preset_rounds(times)), **times["median_preset_ratio"]}
-    rows = []
-    for name in sorted((n for n in ratios if n in overall), key=lambda n: ratios[n]):
-        own = overall[name]["ours_over_it"]  # the default's error over this one's
-        best = max(overall[n]["ours_over_it"] for n in trees) / own
-        given = (who[name]["search"] or {}).get("options", {})
-        options = ", ".join(_argument(name, value) for name, value in given.items())
-        rows.append(
-            (
-                who[name]["label"], f"`{options}`" if options else "none", f"{overall[name]['mean_rank']:.2f}",
-                f"{1 / own:.3f}", f"{best:.3f}", f"{ratios[name]:.2f}", f"{_over_default(times, name):.2f}",
-            )
-        )  # fmt: skip
-    over = ("error / the default's", "error / the best trees'", "time / LightGBM's", "time / the default's")
-    head = ["preset", "settings", "mean rank", *over]
-    return f"""## Faster, or more accurate
-
-The same data sets and folds as above. Errors: geometric means; the best trees are those of the lowest error, after
-their search. Time, one thread: a whole fit over one LightGBM fit without search (median over data sets), and over a
-default fit (geometric mean), both in the first {n_rounds} rounds, where the default has another median than above.
-
-{table(head, rows)}"""
-
-
 def _argument(name: str, value: Any) -> str:
     """An argument of an estimator as one writes it in Python."""
     if name != "fit_options":

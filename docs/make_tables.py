@@ -299,21 +299,17 @@ def averaging() -> str:
     ]
     return f"""## A network averaged with boosted trees
 
-`{data["command"]}`: {len(data["results"]["data_sets"])} tables of the open suite, five folds, default settings, the same
-constraints. Error: relative to the network's, geometric mean. [How to average](howto/averaging.md).
+`{data["command"]}`: {len(data["results"]["data_sets"])} tables of the open suite, five folds, default settings, the
+same constraints. Error: relative to the network's, geometric mean. [How to average](howto/averaging.md).
 
 {table(["model", "error", "tables on which it is better than each of its parts", "median fit, seconds"], rows)}
 
-Trees are far behind on two tables (yacht, airfoil), which decide the geometric mean; on most others an average is close to
-the better of its parts, or better than both."""
+Trees are far behind on two tables (yacht, airfoil), which decide the geometric mean; on most others an average is close
+to the better of its parts, or better than both."""
 
 
 def fit_time() -> str:
-    tables = _accuracy_tables()
-    parts = [tables.fit_time(load("fit_time"), table, FIGURE.exists())]
-    if exists("accuracy") and "median_preset_ratio" in load("fit_time")["results"]:
-        parts.append(tables.presets(load("accuracy"), load("fit_time"), table))
-    return "\n\n".join(parts)
+    return str(_accuracy_tables().fit_time(load("fit_time"), table, FIGURE.exists()))
 
 
 def cold_start() -> str:
