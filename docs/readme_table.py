@@ -52,7 +52,7 @@ def table() -> str:
         f"{len(found['data_sets'])} open data sets, {settings['repeats']} x {settings['folds']} folds, one thread. Our "
         "error / its: the default's error over that of each, geometric mean (in brackets without the set where we do "
         "best). Trees choose among eight settings and refit; their rows, seconds too, are of an earlier run on the "
-        "same folds. Each row of ours is ranked without the others."
+        "same folds. Each row of ours is ranked among the other libraries only."
     )
     return "\n".join([*lines, "", _filled(words), "", _filled(_other_tables()), "", _filled(_against_old())])
 

@@ -206,7 +206,10 @@ class ExplainedParameters:
         """Set parameters of the constructor by name, as with every estimator of scikit-learn."""
         own: Any = super()
         known = self.get_params() if params else {}  # type: ignore[attr-defined]
-        explain(type(self), "set_params", {name: params[name] for name in params if name not in known})
+        # A name with two underscores is a field of fit_options, which names its fields itself.
+        explain(
+            type(self), "set_params", {name: params[name] for name in params if name not in known and "__" not in name}
+        )
         return own.set_params(**params)  # type: ignore[no-any-return]
 
 
