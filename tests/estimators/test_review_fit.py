@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -111,3 +114,53 @@ def test_a_comparison_knows_the_name_of_the_target():
     X, y = loans()
     with pytest.warns(PromiseWarning, match=r"P\(status = bad\)"):
         compare(X, y, {"debt": {"bad": -1}}, classification=True, n_folds=2, models=())
+
+
+@pytest.mark.parametrize("early_stopping", [True, False])
+def test_a_model_with_a_warm_start_is_pickled_and_goes_on_with_the_same_bits(early_stopping):
+    X, y = table(400)
+    model = MonotonicRegressor(warm_start=True, n_estimators=4, early_stopping=early_stopping, random_state=0).fit(X, y)
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert other.set_params(n_estimators=6).fit(X, y).n_estimators_ == 6
+    assert other.frozen_ == model.set_params(n_estimators=6).fit(X, y).frozen_
+
+
+def test_as_many_networks_as_the_constructor_allows():
+    for field in ("n_estimators", "n_validated"):
+        with pytest.raises(InputError, match="from 1 to 64"):
+            FitOptions(**{field: 65})
+    with pytest.raises(InputError, match="from 0 to 24"):
+        FitOptions(n_stages=25)
+
+
+def test_other_whole_numbers_as_labels_are_not_taken_by_position_without_a_word():
+    X, y = table(100)
+    frame = pd.DataFrame(X)
+    model = MonotonicRegressor(random_state=0, max_iter=1).fit(frame, y)
+    assert (model.predict(frame[[2, 0, 1]]) == model.predict(frame)).all()
+    with pytest.warns(UserWarning, match="taken by position"):
+        model.predict(frame.rename(columns={0: 1, 1: 2, 2: 3}))
+
+
+def test_a_callback_may_answer_with_a_boolean_of_numpy():
+    X, y = table(300)
+    rows = []
+    MonotonicRegressor(random_state=0).fit(X, y, callbacks=[rows.append, lambda row: np.less(0, row["stage"])])
+    assert {row["stage"] for row in rows} == {0, 1}
+
+
+@pytest.mark.parametrize("kind", ["boolean", "Int64", "category", "string"])
+def test_labels_of_types_of_pandas_stay_what_they_are(kind):
+    X, _ = table(120)
+    plain = X[:, 0] > 0 if kind in ("boolean", "category") else np.where(X[:, 0] > 0, 3, 1)
+    y = pd.Series(plain, name="default")
+    y = y.astype(str).astype("string") if kind == "string" else y.astype(kind)
+    model = MonotonicClassifier(random_state=0, max_iter=1).fit(X, y)
+    assert type(model.classes_.tolist()[0]) is {"boolean": bool, "Int64": int, "category": bool, "string": str}[kind]
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), -1])
+def test_a_time_budget_is_a_finite_number(value):
+    X, y = table(60)
+    with pytest.raises(InputError, match="max_time is None or a finite number of seconds, at least 0"):
+        MonotonicRegressor(max_time=value).fit(X, y)

@@ -93,6 +93,10 @@ class Problem:
             rows.bin_ends,
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Compiled kernels stay behind, and row numbers that were looked up by the identity of their arrays."""
+        return {**{name: value for name, value in vars(self).items() if name != "kernels"}, "_looked_up": {}}
+
     @cached_property
     def kernels(self) -> tuple[Any, Any]:
         """Value and gradient of the loss, see `loss_kernels`."""

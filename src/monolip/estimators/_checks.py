@@ -71,8 +71,8 @@ def share(value: Any) -> float:
 
 def seconds(value: Any) -> float | None:
     """max_time."""
-    if value is not None and (not _is_number(value) or not value >= 0.0):
-        raise InputError(f"max_time is None or a number of seconds, at least 0; got {value!r}; correct it.")
+    if value is not None and (not _is_number(value) or not 0.0 <= value < math.inf):
+        raise InputError(f"max_time is None or a finite number of seconds, at least 0; got {value!r}; correct it.")
     return None if value is None else float(value)
 
 

@@ -121,10 +121,10 @@ def table_like(X: Any, schema: Schema, owner: str) -> RawTable:
         warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names", stacklevel=4)
     elif table.named:
         warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=4)
-    elif given is not None and schema.labels is not None:
+    elif given is not None and (schema.labels is not None or given.labels is not None):
+        fitted, own = (_some(one.labels or range(schema.n_raw)) for one in (schema, given))
         warnings.warn(
-            f"columns of X are taken by position: {owner} was fitted with the column labels {_some(schema.labels)}, "
-            f"and X has {_some(given.labels or range(schema.n_raw))}",
+            f"columns of X are taken by position: {owner} was fitted with the column labels {fitted}, and X has {own}",
             stacklevel=4,
         )
     _refuse_other_types(table, schema)

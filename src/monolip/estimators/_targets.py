@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from monolip.engine.losses import Loss
 from monolip.errors import InputError
 from monolip.estimators._checks import LARGEST, numbers
-from monolip.input_columns import plain_value
+from monolip.input_columns import is_missing, plain_value
 from monolip.output_link import LONGEST_NAME, OutputLink
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "codes_among",
     "number_target",
     "number_target_like",
+    "plain_labels",
     "read_loss",
     "read_offsets",
     "read_weights",
@@ -204,6 +205,16 @@ def with_name(y: NDArray[Any], name: str) -> NDArray[Any]:
 def without_name(y: Any) -> Any:
     """The values of what `with_name` made; anything else as it is."""
     return y.view(np.ndarray) if isinstance(y, _NamedArray) else y
+
+
+def plain_labels(y: Any) -> Any:
+    """Return labels of pandas' own types (boolean, Int64, category) as plain ones, and others as given."""
+    if type(y).__module__.partition(".")[0] != "pandas" or isinstance(getattr(y, "dtype", np.dtype(float)), np.dtype):
+        return y
+    labels = y.tolist()
+    if any(is_missing(label) for label in labels):
+        return y  # refused where all labels are checked
+    return np.array(labels)
 
 
 def target_name(y: Any) -> str | None:

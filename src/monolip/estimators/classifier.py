@@ -28,6 +28,7 @@ from monolip.estimators._targets import (
     class_target,
     class_target_like,
     codes_among,
+    plain_labels,
     read_weights,
     target_name,
     without_name,
@@ -189,7 +190,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None; pass y.")
         check_class_weight(self.class_weight)
-        name, y = target_name(y), without_name(y)
+        name, y = target_name(y), plain_labels(without_name(y))
         table = read_table(X)
         refuse_infinite(table)
         whole = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biu"  # nothing for scikit-learn to look at
@@ -230,7 +231,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
             by_class[codes] = balance
 
         def target_of(rows: UsersRows, n_rows: int) -> Target:
-            own_labels = column_or_1d(without_name(rows.y), warn=True)
+            own_labels = column_or_1d(plain_labels(without_name(rows.y)), warn=True)
             if len(own_labels) != n_rows:
                 raise InputError(
                     f"X_val and y_val have the same number of rows; got {n_rows} and {len(own_labels)}; match them."

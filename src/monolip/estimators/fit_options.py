@@ -164,7 +164,10 @@ _AT_LEAST_1 = (
     "first_steps", "wide_features",
 )  # fmt: skip
 _ABOVE_0 = ("ridge_strengths", "usual_strength", "validation_fraction")
-_MOST = {"validation_fraction": 0.5, "n_bins": MOST_BINS, "bin_kinds": MOST_BINS}
+_MOST = {
+    "validation_fraction": 0.5, "n_bins": MOST_BINS, "bin_kinds": MOST_BINS, "n_estimators": 64, "n_validated": 64,
+    "n_stages": 24, "unvalidated_stages": 24,
+}  # fmt: skip
 _LARGEST = 2**31 - 1  # of any other number
 _LONGEST = 64  # of any tuple
 

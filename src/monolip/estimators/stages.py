@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from monolip.engine.training import Progress, TrainingResult
 from monolip.engine.training_options import TrainingOptions
 from monolip.estimators._training import Job, run_jobs
@@ -256,10 +258,15 @@ def _reported(trained: Trained, rows: Sequence[dict[str, Any]], plan: Plan) -> T
     """
     trained = replace(trained, history=(*trained.history, *rows))
     try:
-        ended = [callback(dict(row)) is True for row in rows for callback in plan.callbacks]
+        ended = [_says_true(callback(dict(row))) for row in rows for callback in plan.callbacks]
     except KeyboardInterrupt:
         return replace(trained, stopped="interrupted")
     return replace(trained, stopped="callback") if any(ended) and not trained.stopped else trained
+
+
+def _says_true(answer: Any) -> bool:
+    """Return whether a callback returned True, of Python or of numpy; other values do not end training."""
+    return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 def _why_stopped(results: Sequence[TrainingResult]) -> Stopped:
