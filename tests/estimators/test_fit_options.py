@@ -215,7 +215,7 @@ def test_an_argument_of_the_constructor_overrides_the_field_of_its_name():
         assert max(row["steps"] for row in one.history_) == steps
     plain = MonotonicRegressor(fit_options=options, random_state=0).fit(X, y)
     named = MonotonicRegressor(fit_options=FitOptions(**{**options.get_params(), "n_bins": 5}), random_state=0)
-    assert bins_of(plain) == 8  # 16 bins are no more than two steps above the usual eight
+    assert bins_of(plain) == 16
     assert bins_of(named.fit(X, y)) == 5
 
 
