@@ -43,7 +43,7 @@ def test_weights_of_classes_count_for_validation_rows_too():
 
 
 def test_rows_with_labels_that_training_has_not_are_refused():
-    with pytest.raises(InputError, match="classes of the training rows, .*; got 'maybe' in row 0"):
+    with pytest.raises(InputError, match=r"classes of the training rows, .*; got 'maybe' in row 0"):
         fitted(y=np.where(np.arange(600) == 400, "maybe", Y))
     with pytest.raises(InputError, match="same number of rows"):
         MonotonicClassifier().fit(X[FIRST], Y[FIRST], X_val=X[LAST], y_val=Y[:7])
