@@ -226,3 +226,23 @@ def test_a_full_disk_is_told_and_leaves_nothing(folder: Path, line: Line, monkey
     assert done.code == Exit.SYSTEM
     assert "free some space" in done.err
     assert not [name for name in os.listdir(folder) if "part" in name]
+
+
+def test_positive_beside_a_file_that_names_another_class(tmp_path):
+    from monolip.cli import run
+
+    rows = "\n".join(f"{k % 7},{'bad' if k % 3 else 'good'}" for k in range(60))
+    (tmp_path / "d.csv").write_text(f"debt,risk\n{rows}\n")
+    (tmp_path / "c.toml").write_text('[classes.bad]\nincreasing = ["debt"]\n')
+    base = ["fit", str(tmp_path / "d.csv"), "-t", "risk", "--constraints", str(tmp_path / "c.toml"), "-o"]
+    assert run([*base, str(tmp_path / "m.safetensors"), "--positive", "good"]) == 3
+    assert run([*base, str(tmp_path / "m.safetensors"), "--positive", "bad"]) == 0
+
+
+def test_a_boolean_class_is_named_as_the_file_spells_it(tmp_path):
+    from monolip.cli import run
+
+    rows = "\n".join(f"{k % 7},{'true' if k % 3 else 'false'}" for k in range(60))
+    (tmp_path / "d.csv").write_text(f"debt,default\n{rows}\n")
+    base = ["fit", str(tmp_path / "d.csv"), "-t", "default", "-i", "debt", "-o", str(tmp_path / "m.safetensors")]
+    assert run([*base, "--positive", "false"]) == 0

@@ -164,3 +164,31 @@ def test_a_time_budget_is_a_finite_number(value):
     X, y = table(60)
     with pytest.raises(InputError, match="max_time is None or a finite number of seconds, at least 0"):
         MonotonicRegressor(max_time=value).fit(X, y)
+
+
+def test_calibration_is_about_the_class_that_constraints_name():
+    X, y = loans(600)
+    bad = MonotonicClassifier(monotonic_cst={"debt": {"bad": 1}}, random_state=0).fit(X, y)
+    rows = sum(count for _, _, count in bad.calibration(X, y).bins)
+    observed = sum(share * count for _, share, count in bad.calibration(X, y).bins) / rows
+    assert observed == pytest.approx((y == "bad").mean(), abs=1e-9)
+    assert bad.calibration_.bins[0][1] < bad.calibration_.bins[-1][1]
+    assert abs(bad.calibration_.error) < 0.2
+
+
+def test_every_warning_of_fit_and_predict_points_at_the_line_that_called_it():
+    X, y = table(200)
+    far = X + np.array([1e16, 0.0, 0.0])
+    with pytest.warns(UserWarning, match="rounded to floats") as told:
+        MonotonicRegressor(random_state=0, max_iter=1).fit(far, y)
+    with pytest.warns(PromiseWarning) as signs:
+        MonotonicRegressor(monotonic_cst=[-1, 0, 0], random_state=0, max_iter=1).fit(X, y)
+    model = MonotonicRegressor(random_state=0, max_iter=1).fit(pd.DataFrame(X, columns=list("abc")), y)
+    with pytest.warns(UserWarning, match="valid feature names") as names:
+        model.predict(X)
+    with pytest.warns(UserWarning, match="999999") as codes:
+        MonotonicRegressor(slopes={0: (0, 3)}, random_state=0, max_iter=1).fit(
+            np.vstack([X, [999999, 0, 0]]), [*y, 0.0]
+        )
+    for record in (told, signs, names, codes):
+        assert {one.filename for one in record} == {__file__}

@@ -32,6 +32,8 @@ class Constraints:
 
     def monotonic_cst(self, labels: Sequence[Any] | None, positive: str | None) -> dict[str, Any] | None:
         """As estimators take it. labels: the classes in order, None for regression."""
+        if labels is not None and len(labels) == 2:
+            self._require_one_class(labels, positive)
         wanted = dict(self.classes)
         if positive is not None and self.directions:
             wanted[positive] = self.directions | wanted.get(positive, {})
@@ -55,6 +57,20 @@ class Constraints:
             named = {**self.directions, **named}
         return named or None
 
+    def _require_one_class(self, labels: Sequence[Any], positive: str | None) -> None:
+        """Refuse options about another of two classes than the one that the constraints file names."""
+        named = [text for text, directions in self.classes.items() if directions]
+        if positive is not None and any(label_of(text, labels) != label_of(positive, labels) for text in named):
+            raise InputError(
+                f"all constraints are about one class; got [classes.{named[0]}] in the constraints file and --positive "
+                f"{positive}; change one of them."
+            )
+        if positive is None and named and self.directions and not _have_an_order(labels):
+            raise InputError(
+                f"all constraints are about one class; got [classes.{named[0]}] in the constraints file, and no class "
+                f"for {', '.join(map(repr, list(self.directions)[:3]))}; pass --positive {named[0]}."
+            )
+
     def slopes_of(self, labels: Sequence[Any] | None, positive: str | None) -> dict[str, Any] | None:
         """As estimators take them: about the class that --positive names, as directions are."""
         if labels is not None and len(labels) == 2 and positive is None:
@@ -76,7 +92,7 @@ class Constraints:
 
 def _require_order(labels: Sequence[Any], what: str) -> None:
     """Refuse what names no class, unless classes are numbers or booleans, whose order everybody knows."""
-    if not all(isinstance(label, bool | int | float) for label in labels):
+    if not _have_an_order(labels):
         first, second = map(str, labels)
         raise InputError(
             f"the target has the classes {first!r} and {second!r}, and {what} are about the probability of one of "
@@ -84,10 +100,14 @@ def _require_order(labels: Sequence[Any], what: str) -> None:
         )
 
 
+def _have_an_order(labels: Sequence[Any]) -> bool:
+    return all(isinstance(label, bool | int | float) for label in labels)
+
+
 def label_of(text: str, labels: Sequence[Any]) -> Any:
     """The class that a text names."""
     for label in labels:
-        if str(label) == text:
+        if str(label) == text or (isinstance(label, bool) and str(label).lower() == text.lower()):
             return label
     raise InputError(f"--positive names a class of the target; got {text!r}; {nearest(text, [str(x) for x in labels])}")
 

@@ -43,7 +43,7 @@ SlopeCaps = float | Mapping[Any, float]
 Categories = Sequence[str | int] | NDArray[Any] | Mapping[Any, Sequence[Any] | None]
 
 # one for all features, or by feature (a dict's values are checked in fit)
-Missing = Literal["state", "lowest", "highest"] | Mapping[Any, str]
+Missing = Literal["state", "lowest", "highest"] | Mapping[Any, Literal["state", "lowest", "highest"]]
 
 RegressionLoss = Literal[
     "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -37,6 +36,7 @@ from monolip.estimators._tables import RawTable
 from monolip.estimators._targets import NO_OFFSET, Target, read_offsets
 from monolip.estimators._torch import from_modules, to_modules
 from monolip.estimators._warm_start import to_continue
+from monolip.estimators._warn import warn_caller
 from monolip.estimators.fit import Fitted, Settings, definition, fit_network
 from monolip.estimators.fit_options import MOST_BINS, FitOptions
 from monolip.estimators.slope_table import SlopeTable
@@ -73,7 +73,7 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
         )
         # Before any training: a person may want to stop, and as an error it leaves the model before whole.
         if text := contradicted(table, schema, promises, target):
-            warnings.warn(text, PromiseWarning, stacklevel=4)
+            warn_caller(text, PromiseWarning)
         settings = replace(self._settings(), callbacks=read_callbacks(callbacks))
         same = data_digest(table, target) if self.warm_start else {}
         asked = definition(promises, target, settings) if self.warm_start else {}
@@ -87,9 +87,9 @@ class MonotonicBase(ExplainedParameters, BaseEstimator):  # type: ignore[misc]
                 display.say(f"fit: {ADDITIVE_KEPT}")
         stopped = fitted.trained.stopped
         if stopped == "interrupted":
-            warnings.warn("fit was interrupted; the model is the best one so far", stacklevel=4)
+            warn_caller("fit was interrupted; the model is the best one so far")
         for words in hardly_groups(target.groups if settings.early_stopping else None):
-            warnings.warn(words, stacklevel=4)
+            warn_caller(words)
         if stopped == "time" and self.verbose:
             print(f"fit: {SHORT_OF_TIME.format(f'max_time={self.max_time}')}", file=sys.stderr)
         # only a warm start needs the members as trained

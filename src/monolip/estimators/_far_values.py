@@ -7,13 +7,12 @@ and predicted stays linear, to the bit. The user is told, because a linear respo
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
 from monolip.estimators._column_facts import spread
 from monolip.estimators._tables import RawTable
+from monolip.estimators._warn import warn_caller
 from monolip.input_columns import NumericColumn
 from monolip.input_transform import InputTransform
 
@@ -34,10 +33,9 @@ def training_reach(inputs: InputTransform, table: RawTable) -> FloatArray | None
         if spread(values)[1] * column.maps[0].right_slope > 2.0:
             reach[inputs.starts[j]] = _REACH
             farthest = values[np.nanargmax(np.abs(values - column.maps[0].knots[0]))]
-            warnings.warn(
+            warn_caller(
                 "a feature given in slopes= is linear over all its values, and training reaches "
                 f"{_REACH:g} spreads of its middle half; got {farthest:g} in column {column.name!r}, where f goes on "
-                "linearly; turn a code such as 999999 into NaN (a missing value).",
-                stacklevel=2,
+                "linearly; turn a code such as 999999 into NaN (a missing value)."
             )
     return reach if np.isfinite(reach).any() else None

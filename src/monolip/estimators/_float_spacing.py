@@ -6,19 +6,19 @@ the table was read, and the fit looks like any other. `fit` warns.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from monolip.estimators._raw_column import RawColumn
+from monolip.estimators._warn import warn_caller
 
 __all__ = ["warn_of_coarse_columns"]
 
 _FEW = 32  # floats between the lowest and the highest value
 
 
-def warn_of_coarse_columns(numeric: Iterable[RawColumn], stacklevel: int) -> None:
+def warn_of_coarse_columns(numeric: Iterable[RawColumn]) -> None:
     """Warn of columns in which fewer than 32 floats lie between the lowest and the highest value.
 
     Of columns of one value only those are named where floats are more than 1 apart.
@@ -26,11 +26,10 @@ def warn_of_coarse_columns(numeric: Iterable[RawColumn], stacklevel: int) -> Non
     shown = list(_coarse(numeric))
     if shown:
         more = f"; and of {len(shown) - 5} more" if len(shown) > 5 else ""
-        warnings.warn(
+        warn_caller(
             "numbers far from zero are rounded to floats that lie far apart; got hardly any distinct values of "
             f"{'; '.join(shown[:5])}{more}; subtract a number near its mean before the column becomes floats, or drop "
-            "the column.",
-            stacklevel=stacklevel + 1,
+            "the column."
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.estimators._targets import Target
-from monolip.estimators.calibration import Calibration, measure_calibration
+from monolip.estimators.calibration import Calibration, measure_calibration, of_named_class
 from monolip.estimators.stages import Trained
 from monolip.output_link import OutputLink
 
@@ -50,4 +50,4 @@ class HeldOut:
 
     def calibration(self, link: OutputLink) -> Calibration:
         """Return the calibration of the members one by one; their average is, if anything, better."""
-        return measure_calibration(link.apply(self.f), self.codes, weight=self.weight)
+        return measure_calibration(*of_named_class(link, link.apply(self.f), self.codes), weight=self.weight)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from monolip.errors import InputError, SlopeError
 from monolip.estimators._float_spacing import warn_of_coarse_columns
 from monolip.estimators._tables import RawColumn, RawTable, column_names, read_table
+from monolip.estimators._warn import warn_caller
 from monolip.frames import ColumnNames
 from monolip.input_columns import CategoryColumn, is_missing, plain_label, plain_value
 from monolip.input_transform import InputTransform
@@ -76,7 +76,7 @@ def learn_schema(table: RawTable, categorical_features: Any) -> Schema:
         categories.append(tuple(map(_label, listed)) if listed is not None else _observed(column))
         ordered.append(listed is not None)
     numbers = (c for c, listed in zip(table.columns, categories, strict=True) if listed is None)
-    warn_of_coarse_columns(numbers, stacklevel=4)
+    warn_of_coarse_columns(numbers)
     return Schema(table.names, table.named, tuple(categories), tuple(ordered), table.labels)
 
 
@@ -118,14 +118,13 @@ def table_like(X: Any, schema: Schema, owner: str) -> RawTable:
             f"columns {_some(schema.names)}, in this order."
         )
     if schema.named:
-        warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names", stacklevel=4)
+        warn_caller(f"X does not have valid feature names, but {owner} was fitted with feature names")
     elif table.named:
-        warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=4)
+        warn_caller(f"X has feature names, but {owner} was fitted without feature names")
     elif given is not None and (schema.labels is not None or given.labels is not None):
         fitted, own = (_some(one.labels or range(schema.n_raw)) for one in (schema, given))
-        warnings.warn(
-            f"columns of X are taken by position: {owner} was fitted with the column labels {fitted}, and X has {own}",
-            stacklevel=4,
+        warn_caller(
+            f"columns of X are taken by position: {owner} was fitted with the column labels {fitted}, and X has {own}"
         )
     _refuse_other_types(table, schema)
     return table

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from monolip.errors import InputError
 from monolip.estimators._text import text_table
+from monolip.output_link import OutputLink
 from monolip.rounding import score_text
 
 __all__ = ["Calibration", "best_scaling", "measure_calibration"]
@@ -77,6 +78,13 @@ def measure_calibration(
             bins.append((guess, truth, part.stop - part.start))
     loss, brier = (float(np.add.reduce(v * counts)) / whole for v in (-np.log(own), distance))
     return Calibration(error, loss, tuple(bins), brier)
+
+
+def of_named_class(
+    link: OutputLink, probabilities: FloatArray, codes: NDArray[np.int64]
+) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return both as `measure_calibration` takes them; of two classes the one that constraints name comes last."""
+    return (probabilities[:, ::-1], 1 - codes) if link.positive == 0 else (probabilities, codes)
 
 
 def best_scaling(f: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> tuple[float, float]:

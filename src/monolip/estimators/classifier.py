@@ -34,7 +34,7 @@ from monolip.estimators._targets import (
     without_name,
 )
 from monolip.estimators._validation_rows import UsersRows, read_users_rows, validation_reader
-from monolip.estimators.calibration import Calibration, best_scaling, measure_calibration
+from monolip.estimators.calibration import Calibration, best_scaling, measure_calibration, of_named_class
 from monolip.estimators.fit_options import FitOptions
 from monolip.estimators.freeze import rescale
 from monolip.estimators.threshold import Threshold, choose_threshold
@@ -306,8 +306,13 @@ class MonotonicClassifier(ClassifierMixin, MonotonicBase):  # type: ignore[misc]
         return choose_threshold(scores, positive, **target)._replace(about=self.frozen_.link.probability(1))
 
     def calibration(self, X: Any, y: Any, n_bins: int = 10) -> Calibration:
-        """Return how far probabilities (of two: of classes_[1]) are from frequencies on rows that fit has not seen."""
-        return measure_calibration(self.predict_proba(X), self._codes(y), n_bins)
+        """Return how far probabilities are from frequencies on rows that fit has not seen.
+
+        Of two classes, those of the class that constraints name, else of the second.
+        """
+        probabilities, codes = self.predict_proba(X), self._codes(y)
+        assert self.frozen_.link is not None
+        return measure_calibration(*of_named_class(self.frozen_.link, probabilities, codes), n_bins)
 
     def recalibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Scale (and, with two classes, shift) log-odds to fit these rows, under the same promise; changes self."""

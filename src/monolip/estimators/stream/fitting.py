@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -21,6 +20,7 @@ from monolip.estimators._held_out import HeldOut
 from monolip.estimators._progress import SHORT_OF_TIME, Display
 from monolip.estimators._promises import read_promises
 from monolip.estimators._schema import learn_schema
+from monolip.estimators._warn import warn_caller
 from monolip.estimators._watching import Silence, watched_by
 from monolip.estimators.checkpoint import Checkpoint
 from monolip.estimators.fit import Settings
@@ -138,7 +138,7 @@ class _StreamFit:
                 self.kept.withdraw()  # of this pass with these arguments nothing can come
             raise
         if text := contradicted(table, schema, promises, target.sampled):
-            warnings.warn(text, PromiseWarning, stacklevel=4)
+            warn_caller(text, PromiseWarning)
         left = None if self.settings.max_time is None else max(1e-3, self.settings.max_time - self._seconds())
         told = (self.display.row, *(() if self.watcher is None else (self.watcher.row,)))
         settings = replace(self.settings, max_time=left, callbacks=told)
@@ -231,7 +231,7 @@ class _StreamFit:
             shift=target.shift,
         )  # fmt: skip
         if refiner.interrupted:
-            warnings.warn("fit_stream was interrupted; the model is the best one so far", stacklevel=4)
+            warn_caller("fit_stream was interrupted; the model is the best one so far")
         late = fit.stopped == "time" or (refiner.cut_short and not refiner.interrupted)
         model._stopped = "interrupted" if refiner.interrupted else "time" if late else ""
         if late and model.verbose:
