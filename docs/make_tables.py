@@ -287,8 +287,8 @@ the same constraints that took part on all tables of the suite.
 {table(head, parts)}
 
 Tables on which the default is more than 3 % worse, and more than two paired standard errors over folds:
-{listed or "none"}. Boosted trees fit steps, thresholds on single features, copies of rows and effects of single
-category levels better than an average of networks does; [averaging both](howto/averaging.md) is one line."""
+{listed or "none"}. What is known of the reasons: [the fit procedure](research/training.md). To combine a network with
+trees, [average both](howto/averaging.md)."""
 
 
 def averaging() -> str:
