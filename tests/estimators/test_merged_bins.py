@@ -99,7 +99,8 @@ def test_slopes_inside_the_boxes_of_merged_bins_lie_inside_the_boxes_of_all_bins
 
 def test_kinds_that_see_the_same_bins_are_one_kind(rng):
     inputs, _, _ = random_inputs(rng, 8)
-    assert [n_bins for n_bins, _ in kinds_of_bins(inputs, (None, 8, 16, 0))] == [None, 0]
+    widths = [merged.inputs.n_model for merged in kinds_of_bins(inputs, (None, 8, 16, 0))]
+    assert widths == [inputs.n_model, merge_bins(inputs, 0).inputs.n_model]
     without, _, _ = random_inputs(rng, 0)
     assert len(kinds_of_bins(without, (None, 8, 0))) == 1
 

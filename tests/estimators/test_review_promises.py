@@ -9,9 +9,10 @@ import pytest
 from monolip.errors import InputError, SlopeError, StructureError
 from monolip.estimators import MonotonicClassifier, MonotonicRegressor, _sampling
 from monolip.estimators._calibration import calibrate
-from monolip.estimators._categories import MANY, encode, out_of_fold
+from monolip.estimators._categories import encode, out_of_fold
 from monolip.estimators._tables import RawColumn, read_table
 from monolip.estimators._targets import class_target, number_target
+from monolip.estimators.fit_options import FitOptions
 from monolip.input_columns import CategoryColumn
 
 from .tables import QUICK, credit
@@ -50,13 +51,16 @@ def test_a_rows_own_target_is_not_in_its_mean():
     _, y, rng = line(400)
     values = np.array([f"g{i}" for i in rng.integers(0, 40, 400)], dtype=object)
     column = encode(RawColumn("g", values), tuple(sorted(set(values))), ordered=False, target=y)
-    naive = column.evaluate(values)[:, MANY]
+    naive = column.evaluate(values)[:, FitOptions.one_hot_levels]
     honest = out_of_fold(column, RawColumn("g", values), y, None, np.random.default_rng(0))
     assert honest.shape == (400, 1)
     own, others = (np.corrcoef(x, y)[0, 1] for x in (naive, honest[:, 0]))
     assert others < 0.1 < own  # noise: nothing to learn, unless the answer is in it
     singles = np.array([f"r{i}" for i in range(400)], dtype=object)
-    assert encode(RawColumn("id", singles), tuple(sorted(singles)), ordered=False, target=y).n_model == MANY
+    assert (
+        encode(RawColumn("id", singles), tuple(sorted(singles)), ordered=False, target=y).n_model
+        == FitOptions.one_hot_levels
+    )
 
 
 @pytest.mark.parametrize(("missing", "sign"), [("lowest", 1), ("highest", -1), ("lowest", -1), ("highest", 1)])

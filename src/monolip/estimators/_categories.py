@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monolip.estimators._tables import RawColumn
+from monolip.estimators.fit_options import FitOptions
 from monolip.input_columns import CategoryColumn, codes_of
 
 __all__ = ["encode", "first_mean", "out_of_fold", "thermometer_width"]
 
 FloatArray = NDArray[np.float64]
 
-MANY = 12  # usual number of levels with a column of their own; rarer ones share a column of target means
 _FOLDS = 8
 _PRIOR = 20.0  # rows of the overall mean that every category's own mean is diluted with
 
 
 def encode(
     raw: RawColumn, categories: tuple[Any, ...], *, ordered: bool, target: FloatArray,
-    weight: FloatArray | None = None, missing: str = "state", one_hot_levels: int = MANY,
+    weight: FloatArray | None = None, missing: str = "state",
+    one_hot_levels: int = FitOptions.one_hot_levels,
 ) -> CategoryColumn:  # fmt: skip
     """raw: the training rows; target: (n,), or (n, classes) of zeros and ones; used only for
     columns with many categories, which are those with more than one_hot_levels.

@@ -35,7 +35,6 @@ from monolip.estimators.members import (
     ValidationRows,
     deal_rows,
     fit_additive_models,
-    validation_rows_of_user,
 )
 from monolip.estimators.stages import (
     History,
@@ -204,16 +203,17 @@ def _additive_models(
     options, hidden, seed = settings.options, settings.options.hidden_layer_sizes, settings.seed
     groups: list[Group] = []
     kinds = kinds_of_bins(inputs, options.bin_kinds)[:n_members]
-    for k, (n_bins, merged) in enumerate(kinds):
+    for k, merged in enumerate(kinds):
         problem = make_problem(merged, boxes, table, target, hidden, seed)
         numbers = range(k, n_members, len(kinds))
         dealt: list[tuple[Rows, ValidationRows | None]]
         if validation is not None:
-            rows = validation_rows_of_user(make_problem(merged, boxes, *validation, hidden, seed, training_table=table))
+            judged = make_problem(merged, boxes, *validation, hidden, seed, training_table=table)
+            rows = ValidationRows(judged, every_row(len(judged.data.y)))
             dealt = [(every_row(len(target.y)), rows)] * len(numbers)
         else:
             dealt = deal_rows(problem, folds, len(numbers), options)
-        groups.append(fit_additive_models(Group(n_bins, merged, problem), dealt, numbers[: len(dealt)], options))
+        groups.append(fit_additive_models(Group(merged, problem), dealt, numbers[: len(dealt)], options))
     return tuple(groups)
 
 

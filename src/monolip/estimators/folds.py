@@ -37,7 +37,7 @@ def make_folds(target: Target, options: FitOptions, rng: np.random.Generator) ->
 
 def rows_of_fold(folds: NDArray[np.int32], fold: int) -> tuple[Rows, Rows]:
     """Return the rows that a member of this fold is trained on, and those that it is validated on."""
-    validated = folds == fold % (int(folds.max()) + 1)
+    validated = folds == fold
     return _numbers(~validated), _numbers(validated)
 
 

@@ -185,12 +185,12 @@ def merge_bins(inputs: InputTransform, n_bins: int | None) -> MergedInputs:
     return MergedInputs(InputTransform(tuple(columns)), np.array(source, np.int64))
 
 
-def kinds_of_bins(inputs: InputTransform, kinds: Sequence[int | None]) -> list[tuple[int | None, MergedInputs]]:
-    """Return the kinds of bins that differ in these inputs."""
-    found: dict[int, tuple[int | None, MergedInputs]] = {}
+def kinds_of_bins(inputs: InputTransform, kinds: Sequence[int | None]) -> list[MergedInputs]:
+    """Return the inputs of each kind of members, without kinds that are the same for these inputs."""
+    found: dict[int, MergedInputs] = {}
     for n_bins in kinds:
         merged = merge_bins(inputs, n_bins)
-        found.setdefault(merged.inputs.n_model, (n_bins, merged))
+        found.setdefault(merged.inputs.n_model, merged)
     return list(found.values())
 
 

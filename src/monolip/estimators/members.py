@@ -18,7 +18,7 @@ from monolip.estimators.fit_options import FitOptions
 from monolip.estimators.folds import every_row, rows_of_fold
 from monolip.estimators.inputs import MergedInputs, penalties
 
-__all__ = ["Group", "Member", "ValidationRows", "deal_rows", "fit_additive_models", "validation_rows_of_user"]
+__all__ = ["Group", "Member", "ValidationRows", "deal_rows", "fit_additive_models"]
 
 Rows = NDArray[np.int32]
 
@@ -77,12 +77,11 @@ class Member:
 class Group:
     """Members that see the same bins, and decide together how far to train.
 
-    n_bins: see FitOptions.bin_kinds. strength: ridge strength of the additive models, None before it is chosen.
+    strength: ridge strength of the additive models, None before it is chosen.
     losses: validation loss of the additive models and after each stage; () without validation rows. least: the first
     stage that may be chosen: 1 where the additive model is linear in a feature, so that it cannot bend.
     """
 
-    n_bins: int | None
     merged: MergedInputs
     problem: Problem
     strength: float | None = None
@@ -197,8 +196,3 @@ def deal_rows(
             known[fold] = rows, ValidationRows(problem, validated)
         found.append(known[fold])
     return found
-
-
-def validation_rows_of_user(problem: Problem) -> ValidationRows:
-    """Return all rows of a problem that was made of the user's own validation rows."""
-    return ValidationRows(problem, every_row(len(problem.data.y)))
