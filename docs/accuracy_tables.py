@@ -160,7 +160,7 @@ columns, promises the data contradict, many categories, few rows. Failed, not fi
 {worse}. Fit: median {found["fit_s_median"]:.2f} s of processor time, longest {found["fit_s_largest"][1]:.1f} s."""
 
 
-def fit_time(data: dict[str, Any], table: Table, figure_exists: bool) -> str:
+def fit_time(data: dict[str, Any], table: Table) -> str:
     found, cold = data["results"]["data_sets"], data["results"]["cold_start"]
     threads = list(data["results"]["median_time_ratio"])
     rows = [
@@ -183,7 +183,6 @@ def fit_time(data: dict[str, Any], table: Table, figure_exists: bool) -> str:
         for t, v in data["results"]["median_time_ratio"].items()
     )
     means = " and ".join(f"{v:.2f}" for v in data["results"]["median_mean_ratio"].values())
-    figure = "\n\n![Error ratio against time ratio](figures/accuracy_time.png)" if figure_exists else ""
     return f"""## Fit time
 
 `{data["command"]}`: a whole default fit against one LightGBM fit at its defaults with the same promise and early
@@ -200,7 +199,7 @@ which count rare long fits, {means}; of processor time, one thread:
 
 A first fit in a new process ({cold["data_set"]}; pandas and scikit-learn already imported) takes
 {cold["new_process_s"]:.1f} s, LightGBM's {cold["trees_new_process_s"]:.2f} s; the very first on a machine, which
-compiles, {cold["first_ever_s"]:.0f} s.{figure}"""
+compiles, {cold["first_ever_s"]:.0f} s."""
 
 
 def _argument(name: str, value: Any) -> str:
@@ -273,16 +272,16 @@ def _with_error(row: dict[str, Any]) -> str:
     return f"{row['error']:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
 
 
-def draw(accuracy: dict[str, Any], fit_time: dict[str, Any], path: Path) -> None:
+def draw(accuracy: dict[str, Any], times: dict[str, float], path: Path) -> None:
     """One point a data set: our error over the searched LightGBM's, against our fit time over one LightGBM fit's."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    errors, times = accuracy["results"]["data_sets"], fit_time["results"]["data_sets"]
+    errors = accuracy["results"]["data_sets"]
     points = {
-        n: (times[n]["time_ratio"]["1"], errors[n]["contestants"]["lightgbm"]["ours_over_it"])
+        n: (times[n], errors[n]["contestants"]["lightgbm"]["ours_over_it"])
         for n in errors
         if n in times and "lightgbm" in errors[n]["contestants"]
     }
